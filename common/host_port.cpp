@@ -1,12 +1,13 @@
 #include "common/host_port.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <iterator>
+
+#include "common/os/sockets.hpp"
 
 namespace gleaner {
 namespace {

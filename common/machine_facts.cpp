@@ -1,14 +1,12 @@
 #include "common/machine_facts.hpp"
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+
+#include "common/os/process.hpp"
 
 namespace gleaner {
 namespace {
@@ -29,24 +27,6 @@ std::optional<T> least_of_groups(const std::string& root, const char* file, Pars
     folder += "/";
   } while (std::getline(names, name, '/') && !(folder += name).empty());
   return least;
-}
-
-std::uint32_t usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return std::max(1u, static_cast<std::uint32_t>(CPU_COUNT(&set)));
-  }
-  // More processors than the set can name: count them all.
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online < 1 ? 1u : static_cast<std::uint32_t>(online);
-}
-
-std::uint64_t machine_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return 0;
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
 }  // namespace
@@ -97,16 +77,15 @@ std::optional<std::uint64_t> memory_limit(const std::string& root) {
 
 MachineFacts machine_facts() {
   MachineFacts facts;
-  facts.cores = usable_cores();
+  facts.cores = os::usable_cores();
   if (const auto quota = cpu_quota("")) {
     facts.cores = std::min(facts.cores, static_cast<std::uint32_t>(std::ceil(*quota)));
   }
-  facts.memory_bytes = machine_memory();
+  facts.memory_bytes = os::machine_memory();
   if (const auto limit = memory_limit("")) {
     facts.memory_bytes = std::min(facts.memory_bytes, *limit);
   }
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) == 0) facts.host_name = name.data();
+  facts.host_name = os::host_name();
   return facts;
 }
 

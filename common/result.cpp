@@ -1,11 +1,12 @@
 #include "common/result.hpp"
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <system_error>
+
+#include "common/os/files.hpp"
 
 namespace gleaner {
 
@@ -139,7 +140,7 @@ const char* ended_program = "gleaner";
 
 void end_in_words(const char* program) {
   ended_program = program;
-  std::signal(SIGXFSZ, SIG_IGN);
+  os::survive_large_files();
   std::set_terminate(&end_at_once);
 }
 

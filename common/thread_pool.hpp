@@ -11,36 +11,10 @@
 #include <vector>
 
 #include "common/float_state.hpp"
+#include "common/os/priority.hpp"
 #include "common/time.hpp"
 
 namespace gleaner {
-
-// How far a thread gives way to others that want the processor.
-
-// As nice(1) counts: 0 not at all, 19 the most.
-inline constexpr int kNiceMax = 19;
-
-// Further than that: the thread runs only when no other wants its processor (SCHED_IDLE), and what
-// it reads and writes waits for everybody else's.
-inline constexpr int kNiceIdle = kNiceMax + 1;
-
-// How far a volunteer's compute threads give way unless a person says otherwise: to a master on
-// the same machine, which everybody waits for, and to whatever else people run on theirs.
-inline constexpr int kVolunteerNice = 10;
-
-// Lowers the calling thread's priority to `nice`, at most kNiceIdle, where it is not lower already;
-// it is never raised. Threads that it starts have its priority. Linux keeps priorities by thread.
-void give_way(int nice);
-
-// The calling thread's niceness.
-int niceness();
-
-// Keeps the calling thread on one processor: the one at `index`, counted around, of those that it
-// may run on.
-void pin_to_processor(unsigned index);
-
-// Makes this process the first to be ended when the machine runs out of memory.
-void give_way_in_memory();
 
 // A gate that compute threads pass between two blocks of their work. While it is closed they wait
 // there, so that a piece of work stops within one block and goes on later without losing a bit.
@@ -114,7 +88,7 @@ class LoopBody {
 class ThreadPool {
  public:
   // threads >= 1, the caller of `parallel_for` included. Those that are started give way by `nice`
-  // (thread_pool.hpp); if `is_pinned`, each stays on a processor, from the second on.
+  // (priority.hpp); if `is_pinned`, each stays on a processor, from the second on.
   explicit ThreadPool(unsigned threads, int nice = 0, bool is_pinned = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -5,15 +5,12 @@
 
 #include <ctime>
 
+#include "common/os/process.hpp"
+
 namespace gleaner {
 
 Instant monotonic_now() {
-  // Unlike CLOCK_MONOTONIC it counts while the machine sleeps: what peers have seen pass has
-  // passed.
-  std::timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return Instant(std::chrono::duration_cast<Micros>(std::chrono::seconds(now.tv_sec) +
-                                                    std::chrono::nanoseconds(now.tv_nsec)));
+  return Instant(Micros(os::monotonic_us()));
 }
 
 std::int64_t wall_seconds() {
@@ -29,7 +26,7 @@ std::int64_t wall_milliseconds() {
 std::string local_time_words(std::int64_t wall_seconds) {
   const auto seconds = static_cast<std::time_t>(wall_seconds);
   std::tm local{};
-  if (localtime_r(&seconds, &local) == nullptr) return "at an unknown time";
+  if (!os::local_time(seconds, local)) return "at an unknown time";
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
 }
 

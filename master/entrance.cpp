@@ -6,6 +6,7 @@
 
 #include "common/net/connect.hpp"
 #include "common/net/transports.hpp"
+#include "common/os/process.hpp"
 #include "master/door/advertised_host.hpp"
 
 namespace gleaner {
@@ -64,7 +65,7 @@ Result<void> Entrance::open(Observer observer) {
   acceptor_.emplace(std::move(*acceptor));
   config_.network.listen = to_text(acceptor_->local_endpoint());
   if (auto opened = open_gate(std::move(observer.gate)); !opened) return opened;
-  raise_descriptor_limit();
+  os::raise_descriptor_limit();
   TcpLinkOptions options = link_options(config_);
   options.tls = tls_ ? &*tls_ : nullptr;
   Lobby::Observer in_lobby;

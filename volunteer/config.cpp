@@ -1,7 +1,6 @@
 #include "volunteer/config.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>

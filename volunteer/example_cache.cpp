@@ -1,15 +1,7 @@
 #include "volunteer/example_cache.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -17,6 +9,7 @@
 
 #include "common/data/packed_format.hpp"
 #include "common/limits.hpp"
+#include "common/os/files.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -72,60 +65,6 @@ bool is_whole(const std::byte* record, std::uint64_t count) {
   return load<std::uint64_t>(record + covered) == checksum(record, covered);
 }
 
-bool read_at(int file, std::uint64_t offset, void* bytes, std::size_t count) {
-  char* target = static_cast<char*>(bytes);
-  while (count > 0) {
-    const ssize_t got = ::pread(file, target, count, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    target += got;
-    count -= static_cast<std::size_t>(got);
-    offset += static_cast<std::uint64_t>(got);
-  }
-  return true;
-}
-
-bool write_at(int file, std::uint64_t offset, const void* bytes, std::size_t count) {
-  const char* source = static_cast<const char*>(bytes);
-  while (count > 0) {
-    const ssize_t written = ::pwrite(file, source, count, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    source += written;
-    count -= static_cast<std::size_t>(written);
-    offset += static_cast<std::uint64_t>(written);
-  }
-  return true;
-}
-
-bool cut_off(int file, std::uint64_t bytes) {
-  return ::ftruncate(file, static_cast<off_t>(bytes)) == 0;
-}
-
-// The file under this name, locked; -1 when another process has it or it cannot be opened. The
-// lock goes with the descriptor.
-int open_locked(const std::string& path, int flags) {
-  // Again when it was deleted, to make room, between being opened and being locked.
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | flags, 0644);
-    if (file < 0) return -1;
-
-    struct stat opened {};
-
-    struct stat named {};
-
-    const bool is_ours = ::flock(file, LOCK_EX | LOCK_NB) == 0 && ::fstat(file, &opened) == 0 &&
-                         S_ISREG(opened.st_mode);
-    if (is_ours && ::stat(path.c_str(), &named) == 0 && named.st_dev == opened.st_dev &&
-        named.st_ino == opened.st_ino) {
-      return file;
-    }
-    ::close(file);
-    if (!is_ours) return -1;
-  }
-  return -1;
-}
-
 // Reads a file forwards in large pieces.
 class Window {
  public:
@@ -137,7 +76,7 @@ class Window {
     if (offset < begin_ || offset + count > begin_ + bytes_.size()) {
       begin_ = offset;
       bytes_.resize(std::min(std::max(count, kWindowBytes), file_bytes_ - offset));
-      if (!read_at(file_, begin_, bytes_.data(), bytes_.size())) return nullptr;
+      if (!os::read_at(file_, begin_, bytes_.data(), bytes_.size())) return nullptr;
     }
     return bytes_.data() + (offset - begin_);
   }
@@ -178,12 +117,13 @@ std::vector<OtherFile> other_files(const fs::path& own) {
 
 // Under its lock, so that nobody begins to use it meanwhile.
 bool delete_unused_cache(const std::string& path) {
-  const int file = open_locked(path, 0);
+  const int file = os::open_locked(path, false);
   if (file < 0) return false;
   Header header;
-  const bool is_cache = read_at(file, 0, &header, sizeof header) && header.magic == Header().magic;
-  const bool is_deleted = is_cache && ::unlink(path.c_str()) == 0;
-  ::close(file);
+  const bool is_cache =
+      os::read_at(file, 0, &header, sizeof header) && header.magic == Header().magic;
+  const bool is_deleted = is_cache && os::delete_file(path);
+  os::close_file(file);
   return is_deleted;
 }
 
@@ -191,12 +131,8 @@ bool delete_unused_cache(const std::string& path) {
 
 ExampleCache::ExampleCache(const std::string& file, std::uint64_t bytes_max)
     : bytes_max_(std::min(bytes_max, kFileBytesMax)) {
-  struct rlimit limit {};
-
   // Writing beyond it would not fail but end the process.
-  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0) {
-    bytes_max_ = std::min<std::uint64_t>(bytes_max_, limit.rlim_cur);
-  }
+  bytes_max_ = std::min(bytes_max_, os::file_bytes_max());
   if (file.empty() || !use_file(file)) use_memory();
 }
 
@@ -211,24 +147,21 @@ bool ExampleCache::use_file(const std::string& file) {
   if (!folder.empty()) fs::create_directories(folder, error);
   const std::string name = fs::path(file).filename().string();
   name_ = static_cast<std::uint32_t>(checksum(name.data(), name.size()));
-  file_ = open_locked(file, O_CREAT);
+  file_ = os::open_locked(file, true);
   if (file_ < 0) return false;
-
-  struct stat status {};
-
   Header header;
-  const bool is_known = ::fstat(file_, &status) == 0;
-  const std::uint64_t file_bytes =
-      is_known ? std::min(static_cast<std::uint64_t>(status.st_size), bytes_max_) : 0;
-  const bool is_cache = file_bytes >= sizeof header && read_at(file_, 0, &header, sizeof header) &&
+  const auto there = os::file_bytes(file_);
+  const std::uint64_t file_bytes = std::min(there.value_or(0), bytes_max_);
+  const bool is_cache = file_bytes >= sizeof header &&
+                        os::read_at(file_, 0, &header, sizeof header) &&
                         header == Header{.name = name_};
-  const bool is_ready = is_known && (is_cache ? scan(file_bytes) : begin_file());
+  const bool is_ready = there && (is_cache ? scan(file_bytes) : begin_file());
   if (!is_ready) {
     close_file();
     return false;
   }
   // Whoever makes room goes by when a file was last of use, and a complete one is only read.
-  ::futimens(file_, nullptr);
+  os::touch(file_);
   is_writable_ = true;
   return true;
 }
@@ -237,13 +170,13 @@ void ExampleCache::use_memory() {
   // A file without a disk, rather than memory of our own: it grows without being copied, and what
   // is true of the file is true of it.
   is_in_memory_ = true;
-  file_ = ::memfd_create("gleaner-points", MFD_CLOEXEC);
+  file_ = os::make_memory_file();
   is_writable_ = file_ >= 0 && bytes_max_ >= sizeof(Header) && begin_file();
 }
 
 bool ExampleCache::begin_file() {
   const Header header{.name = name_};
-  if (!cut_off(file_, 0) || !write_at(file_, 0, &header, sizeof header)) return false;
+  if (!os::cut_off(file_, 0) || !os::write_at(file_, 0, &header, sizeof header)) return false;
   end_ = sizeof header;
   return true;
 }
@@ -269,11 +202,11 @@ bool ExampleCache::scan(std::uint64_t file_bytes) {
     }
     offset += bytes;
   }
-  return cut_off(file_, end_);
+  return os::cut_off(file_, end_);
 }
 
 void ExampleCache::close_file() {
-  if (file_ >= 0) ::close(file_);
+  if (file_ >= 0) os::close_file(file_);
   file_ = -1;
   end_ = 0;
   index_.clear();
@@ -307,9 +240,9 @@ bool ExampleCache::add(std::uint64_t point, std::span<const std::uint32_t> featu
 }
 
 bool ExampleCache::append(std::size_t count) {
-  if (!write_at(file_, end_, record_.data(), count)) {
+  if (!os::write_at(file_, end_, record_.data(), count)) {
     // Should the file not let itself be cut off either, it is when it is next opened.
-    static_cast<void>(cut_off(file_, end_));
+    static_cast<void>(os::cut_off(file_, end_));
     is_writable_ = false;
     is_full_ = true;
     return false;
@@ -324,7 +257,7 @@ bool ExampleCache::read(std::uint64_t point, ExampleFeatures& out) {
   const std::uint32_t count = found->second.count;
   record_.resize(record_bytes(count));
   const std::byte* bytes = record_.data();
-  if (!read_at(file_, found->second.offset, record_.data(), record_.size()) ||
+  if (!os::read_at(file_, found->second.offset, record_.data(), record_.size()) ||
       !is_whole(bytes, record_.size()) || load<std::uint64_t>(bytes) != point ||
       load<std::uint32_t>(bytes + kPointBytes) != count) {
     index_.erase(found);

@@ -1,12 +1,13 @@
 #include "volunteer/executor.hpp"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <new>
 #include <type_traits>
 #include <utility>
+
+#include "common/os/process.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -64,7 +65,7 @@ Result<std::vector<Message>> Executor::dispatch(const Work& work) {
   if (const auto* reset = std::get_if<Reset>(&work)) return run(*reset);
   if (std::holds_alternative<Forget>(work)) {
     forget();
-    (void)malloc_trim(0);  // the machine is to have it, not this process's next allocation
+    os::give_memory_back();  // the machine is to have it, not this process's next allocation
     return std::vector<Message>{};
   }
   const Message& message = std::get<Message>(work);

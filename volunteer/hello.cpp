@@ -1,11 +1,11 @@
 #include "volunteer/hello.hpp"
 
-#include <ctime>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
 #include "common/access/key_pair.hpp"
+#include "common/os/process.hpp"
 #include "common/time.hpp"
 #include "common/train/kernels.hpp"
 #include "common/train/self_test.hpp"
@@ -32,11 +32,6 @@ constexpr std::size_t kRows = 512;
 constexpr std::size_t kTasks = 64;
 constexpr double kSeconds = 0.03;  // of a processor, a thread
 
-// Seconds of the process so far, all threads together.
-double processor_seconds() {
-  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
-}
-
 }  // namespace
 
 float measure_speed(ThreadPool& pool) {
@@ -44,7 +39,7 @@ float measure_speed(ThreadPool& pool) {
   const std::vector<float> rows(kRows * kWidth, 0.5F);
   std::vector<float> sums(kTasks);
   const double threads = pool.threads();
-  const double start = processor_seconds();
+  const double start = os::processor_seconds();
   double seconds = 0;
   double work = 0;
   while (seconds < kSeconds * threads) {
@@ -54,7 +49,7 @@ float measure_speed(ThreadPool& pool) {
       }
     });
     work += static_cast<double>(kTasks * kRows * kWidth);
-    seconds = processor_seconds() - start;
+    seconds = os::processor_seconds() - start;
   }
   return static_cast<float>(work * threads / seconds / 1e9);
 }

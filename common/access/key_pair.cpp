@@ -5,13 +5,13 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/x509.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "common/access/secret_file.hpp"
 #include "common/bytes.hpp"
+#include "common/os/process.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -22,7 +22,7 @@ constexpr std::size_t kFileBytesMax = 256;
 
 std::array<std::uint8_t, 32> random_seed() {
   std::array<std::uint8_t, 32> seed{};
-  GLEANER_CHECK(getentropy(seed.data(), seed.size()) == 0);
+  GLEANER_CHECK(os::random_bytes(seed));
   return seed;
 }
 
@@ -143,7 +143,7 @@ bool is_same_secret(const InviteSecret& a, const InviteSecret& b) {
 
 std::uint64_t random_bits() {
   std::uint64_t bits = 0;
-  GLEANER_CHECK(getentropy(&bits, sizeof bits) == 0);
+  GLEANER_CHECK(os::random_bytes({reinterpret_cast<std::uint8_t*>(&bits), sizeof bits}));
   return bits;
 }
 

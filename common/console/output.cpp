@@ -1,24 +1,14 @@
 #include "common/console/output.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-// Where in these sources an entry was made is nothing to its reader.
-#define SD_JOURNAL_SUPPRESS_LOCATION
-#include <systemd/sd-journal.h>
+#include "common/os/journal.hpp"
 
 namespace gleaner {
 namespace {
-
-// Without it libsystemd would drop all entries and say nothing: a container may hide it.
-constexpr const char* kSocket = "/run/systemd/journal/socket";
 
 // "GLEANER_P_AT_1" of "p_at_1". Names of members are letters, digits and underscores.
 std::string field_name(const std::string& member) {
@@ -27,15 +17,6 @@ std::string field_name(const std::string& member) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
   }
   return name;
-}
-
-bool leads_to_journal(std::FILE* stream) {
-  const char* named = std::getenv("JOURNAL_STREAM");  // NOLINT(concurrency-mt-unsafe): one thread
-
-  struct stat file {};
-
-  return named != nullptr && fstat(fileno(stream), &file) == 0 &&
-         names_file(named, file.st_dev, file.st_ino);
 }
 
 }  // namespace
@@ -69,25 +50,10 @@ std::vector<std::string> journal_fields(const std::string& identifier, Priority 
   return fields;
 }
 
-bool names_file(std::string_view journal_stream, std::uint64_t device, std::uint64_t inode) {
-  return journal_stream == fmt::format("{}:{}", device, inode);
-}
-
 std::optional<Journal> Journal::behind(std::FILE* stream, std::string identifier) {
-  if (!leads_to_journal(stream) || access(kSocket, W_OK) != 0) return std::nullopt;
-  void* const library = dlopen("libsystemd.so.0", RTLD_NOW);
-  if (library == nullptr) return std::nullopt;
-  const auto send =
-      reinterpret_cast<decltype(&sd_journal_sendv)>(dlsym(library, "sd_journal_sendv"));
-  if (send == nullptr) return std::nullopt;
-  return Journal(std::move(identifier), [send](const std::vector<std::string>& fields) {
-    std::vector<iovec> parts;
-    for (const std::string& field : fields) {
-      // The library reads them only.
-      parts.push_back({const_cast<char*>(field.data()), field.size()});
-    }
-    (void)send(parts.data(), static_cast<int>(parts.size()));
-  });
+  Send send = os::journal_behind(stream);
+  if (!send) return std::nullopt;
+  return Journal(std::move(identifier), std::move(send));
 }
 
 }  // namespace gleaner

@@ -28,9 +28,6 @@ Priority priority_of(LogLevel level);
 std::vector<std::string> journal_fields(const std::string& identifier, Priority priority,
                                         std::string_view message, std::string_view event);
 
-// Whether JOURNAL_STREAM, "DEVICE:INODE", names the file with these numbers.
-bool names_file(std::string_view journal_stream, std::uint64_t device, std::uint64_t inode);
-
 class Journal {
  public:
   using Send = std::function<void(const std::vector<std::string>& fields)>;

@@ -1,20 +1,14 @@
 #include "common/console/terminal.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
+#include "common/os/process.hpp"
+
 namespace gleaner {
 namespace {
-
-std::string environment(const char* name) {
-  // Documented to be called before threads start.
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return value == nullptr ? std::string() : std::string(value);
-}
 
 bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
@@ -75,17 +69,17 @@ TerminalFacts terminal_facts(bool is_terminal, const TerminalEnvironment& env) {
 }
 
 TerminalFacts terminal_facts(std::FILE* stream) {
-  TerminalEnvironment env{environment("TERM"), environment("NO_COLOR"), environment("LC_ALL")};
-  if (env.locale.empty()) env.locale = environment("LC_CTYPE");
-  if (env.locale.empty()) env.locale = environment("LANG");
-  return terminal_facts(isatty(fileno(stream)) == 1, env);
+  // Documented to be called before threads start.
+  const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe)
+  return terminal_facts(
+      os::is_terminal(stream),
+      {os::terminal_kind(), no_color == nullptr ? "" : no_color, os::locale_name()});
 }
 
 unsigned terminal_width(std::FILE* stream) {
   constexpr unsigned kUsual = 80;
-  winsize size{};
-  if (ioctl(fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
-  return size.ws_col;
+  const unsigned columns = os::terminal_columns(stream);
+  return columns == 0 ? kUsual : columns;
 }
 
 std::string coloured(std::string_view text, Colour colour, TextStyle style) {

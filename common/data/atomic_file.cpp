@@ -1,9 +1,6 @@
 #include "common/data/atomic_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,11 +10,13 @@
 #include <filesystem>
 #include <system_error>
 
+#include "common/os/files.hpp"
+#include "common/os/process.hpp"
+
 namespace gleaner {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
-constexpr mode_t kFileMode = 0644;
 
 std::string folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -27,21 +26,19 @@ std::string folder_of(const std::string& path) {
 std::string temporary_name(const std::string& path) {
   static std::atomic<unsigned> next{0};
   const std::string base = std::filesystem::path(path).filename().string();
-  return fmt::format("{}/.{}.tmp-{}-{}", folder_of(path), base, ::getpid(), next++);
+  return fmt::format("{}/.{}.tmp-{}-{}", folder_of(path), base, os::process_id(), next++);
 }
 
 ErrorCode code_of(int error) {
-  return error == ENOSPC || error == EDQUOT ? ErrorCode::kResources : ErrorCode::kIo;
+  return os::is_disk_full(error) ? ErrorCode::kResources : ErrorCode::kIo;
 }
 
 }  // namespace
 
 std::string explain_errno(int error) {
   std::string message = std::generic_category().message(error);
+  if (os::is_disk_full(error)) return message + "; free some space or choose another folder";
   switch (error) {
-    case ENOSPC:
-    case EDQUOT:
-      return message + "; free some space or choose another folder";
     case ENOENT:
       return message + "; create the folder first";
     case EACCES:
@@ -59,8 +56,8 @@ AtomicFile::AtomicFile(std::string path, int fd, std::string temporary)
 }
 
 AtomicFile::~AtomicFile() {
-  ::close(fd_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  os::close_file(fd_);
+  if (!temporary_.empty()) os::delete_file(temporary_);
 }
 
 Error AtomicFile::failure(std::string_view what, int error) const {
@@ -72,12 +69,11 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string& path, 
   int fd = -1;
   bool is_named = naming == Naming::kTemporaryName;
   if (!is_named) {
-    fd = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode);
-    is_named = fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL);
+    fd = os::make_unnamed_file(folder_of(path), is_named);
   }
   if (is_named) {
     temporary = temporary_name(path);
-    fd = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kFileMode);
+    fd = os::make_file(temporary);
   }
   if (fd < 0) {
     return Error{code_of(errno),
@@ -87,14 +83,7 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string& path, 
 }
 
 Result<void> AtomicFile::write_at(std::uint64_t offset, const char* bytes, std::size_t count) {
-  while (count > 0) {
-    const ssize_t written = ::pwrite(fd_, bytes, count, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failure("cannot be written", errno);
-    bytes += written;
-    count -= static_cast<std::size_t>(written);
-    offset += static_cast<std::uint64_t>(written);
-  }
+  if (!os::write_at(fd_, offset, bytes, count)) return failure("cannot be written", errno);
   return {};
 }
 
@@ -132,25 +121,14 @@ Result<void> AtomicFile::read_back(std::uint64_t offset, void* bytes, std::size_
   GLEANER_CHECK(offset + count <= size());
   Result<void> flushed = flush();
   if (!flushed) return flushed;
-  char* target = static_cast<char*>(bytes);
-  while (count > 0) {
-    const ssize_t got = ::pread(fd_, target, count, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return failure("cannot be read back", got < 0 ? errno : EIO);
-    target += got;
-    count -= static_cast<std::size_t>(got);
-    offset += static_cast<std::uint64_t>(got);
-  }
+  if (!os::read_at(fd_, offset, bytes, count)) return failure("cannot be read back", errno);
   return {};
 }
 
 Result<void> AtomicFile::give_temporary_name() {
   if (!temporary_.empty()) return {};
   const std::string name = temporary_name(path_);
-  const std::string self = fmt::format("/proc/self/fd/{}", fd_);
-  if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-    return failure("cannot be put in place", errno);
-  }
+  if (!os::name_file(fd_, name)) return failure("cannot be put in place", errno);
   temporary_ = name;
   return {};
 }
@@ -158,23 +136,19 @@ Result<void> AtomicFile::give_temporary_name() {
 Result<void> AtomicFile::commit(Existing existing) {
   Result<void> flushed = flush();
   if (!flushed) return flushed;
-  if (::fsync(fd_) != 0) return failure("cannot be made durable", errno);
+  if (!os::sync_file(fd_)) return failure("cannot be made durable", errno);
   Result<void> named = give_temporary_name();
   if (!named) return named;
   if (existing == Existing::kReplace) {
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    if (!os::replace_file(temporary_, path_)) {
       return failure("cannot be put in place", errno);
     }
     temporary_.clear();
-  } else if (::link(temporary_.c_str(), path_.c_str()) != 0) {
+  } else if (!os::link_file(temporary_, path_)) {
     // The temporary name goes with the destructor, on success as on failure.
     return failure("cannot be put in place", errno);
   }
-  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    ::fsync(folder);
-    ::close(folder);
-  }
+  os::sync_folder(folder_of(path_));
   return {};
 }
 

@@ -1,10 +1,6 @@
 #include "common/data/packed_dataset.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,10 +9,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
 
 #include "common/data/atomic_file.hpp"
 #include "common/data/packed_format.hpp"
 #include "common/limits.hpp"
+#include "common/os/files.hpp"
 
 namespace gleaner {
 
@@ -30,9 +31,7 @@ struct PackedDataset::Impl {
   bool is_checked = false;                       // the whole file
   std::unique_ptr<std::atomic<bool>[]> checked;  // by block, when the whole file is not
 
-  ~Impl() {
-    if (base != nullptr) ::munmap(const_cast<std::uint8_t*>(base), size);
-  }
+  ~Impl() { os::unmap_file({base, size}); }
 
   [[nodiscard]] Error corrupt(const std::string& what) const {
     return {ErrorCode::kCorrupt,
@@ -72,29 +71,22 @@ bool ascends_below(std::span<const std::uint32_t> ids, std::uint32_t end) {
 }  // namespace
 
 Result<void> PackedDataset::Impl::map() {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return Error{code, fmt::format("{}: cannot be opened: {}", path, explain_errno(errno))};
+  const std::optional<os::FileView> view = os::map_file(path);
+  const int error = errno;
+  if (!view) {
+    const ErrorCode code = error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
+    return Error{code, fmt::format("{}: cannot be opened: {}", path, explain_errno(error))};
   }
-
-  struct stat status {};
-
-  const bool is_file = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-  size = is_file ? static_cast<std::size_t>(status.st_size) : 0;
+  base = static_cast<const std::uint8_t*>(view->begin);
+  size = view->bytes;
   if (size < sizeof(packed::Header)) {
-    ::close(fd);
     return corrupt(
         fmt::format("it has {} bytes, its header alone has {}", size, sizeof(packed::Header)));
   }
-  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-  const int error = errno;
-  ::close(fd);
-  if (mapped == MAP_FAILED) {
+  if (base == nullptr) {
     return Error{ErrorCode::kResources,
                  fmt::format("{}: cannot be mapped into memory: {}", path, explain_errno(error))};
   }
-  base = static_cast<const std::uint8_t*>(mapped);
   return {};
 }
 
@@ -196,7 +188,7 @@ Result<std::unique_ptr<PackedDataset>> PackedDataset::open(const std::string& pa
     state.is_checked = true;
   } else {
     // Batches visit points in random order: reading ahead would fetch what nobody asked for.
-    ::madvise(const_cast<std::uint8_t*>(state.base), state.size, MADV_RANDOM);
+    os::expect_random_visits({state.base, state.size});
   }
   return dataset;
 }
@@ -273,12 +265,12 @@ std::string PackedDataset::source_key() const {
 }
 
 bool is_packed_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return false;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
   std::uint64_t magic = 0;
-  const ssize_t count = ::pread(fd, &magic, sizeof magic, 0);
-  ::close(fd);
-  return count == sizeof magic && magic == packed::kMagic;
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(&magic), sizeof magic);
+  return file && magic == packed::kMagic;
 }
 
 std::vector<std::uint32_t> count_labels(const PackedDataset& dataset) {

@@ -1,7 +1,6 @@
 #include "common/net/connect.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
@@ -132,14 +131,6 @@ std::string remote_text(const tcp::socket& socket) {
 
 std::string to_text(const tcp::endpoint& endpoint) {
   return to_text(HostPort{endpoint.address().to_string(), endpoint.port()});
-}
-
-std::uint64_t raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  rlimit raised = limit;
-  raised.rlim_cur = limit.rlim_max;
-  return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
 }  // namespace gleaner

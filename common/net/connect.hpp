@@ -4,7 +4,6 @@
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 #include <asio/ip/tcp.hpp>
-#include <cstdint>
 #include <string>
 
 #include "common/host_port.hpp"
@@ -26,11 +25,5 @@ Result<asio::ip::tcp::acceptor> listen(const asio::any_io_executor& executor,
 // ADDRESS:PORT; "unknown" when the connection is gone already.
 std::string remote_text(const asio::ip::tcp::socket& socket);
 std::string to_text(const asio::ip::tcp::endpoint& endpoint);
-
-// File descriptors: each connection takes one.
-
-// Raises the process's limit as far as the system lets it without privileges; returns the limit
-// that then holds. Never fails: what cannot be raised stays as it was.
-std::uint64_t raise_descriptor_limit();
 
 }  // namespace gleaner

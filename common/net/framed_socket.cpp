@@ -1,6 +1,5 @@
 // Reading, writing and closing.
 #include <fmt/format.h>
-#include <netinet/tcp.h>
 
 #include <algorithm>
 #include <array>
@@ -27,10 +26,10 @@ constexpr int kUnsentBytesMax = 64 * 1024;
 // How often the kernel asks a silent peer whether it is there.
 constexpr Millis kProbeEvery{10'000};
 
-using KeepAliveIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
-using KeepAliveInterval = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
-using UnsentMax = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
-using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
+using KeepAliveIdle = asio::detail::socket_option::integer<IPPROTO_TCP, os::kTcpKeepIdle>;
+using KeepAliveInterval = asio::detail::socket_option::integer<IPPROTO_TCP, os::kTcpKeepInterval>;
+using UnsentMax = asio::detail::socket_option::integer<IPPROTO_TCP, os::kTcpUnsentMax>;
+using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, os::kTcpUserTimeout>;
 
 Millis time_for(const FramedSocketLimits& limits, std::size_t bytes) {
   return limits.frame_time_max +

@@ -1,8 +1,6 @@
 // The inside of FramedSocket, shared by its sources: reading and writing, and encrypting.
 #pragma once
 
-#include <netinet/tcp.h>
-
 #include <array>
 #include <asio/async_result.hpp>
 #include <asio/ip/tcp.hpp>
@@ -20,6 +18,7 @@
 #include "common/net/frame.hpp"
 #include "common/net/framed_socket.hpp"
 #include "common/net/tls_context.hpp"
+#include "common/os/sockets.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -1,8 +1,8 @@
 #include "common/train/aligned_vector.hpp"
 
-#include <sys/mman.h>
-
 #include <new>
+
+#include "common/os/process.hpp"
 
 namespace gleaner {
 namespace {
@@ -17,12 +17,9 @@ std::align_val_t alignment_of(std::size_t bytes) {
 
 void* allocate_lines(std::size_t bytes) {
   void* pointer = ::operator new(bytes, alignment_of(bytes));
-#if defined(MADV_HUGEPAGE)
   // The rest of the last page stays on small ones, so that nothing more than asked for is used.
-  // Where the advice is refused, memory works all the same.
   const std::size_t whole = bytes / kHugePageBytes * kHugePageBytes;
-  if (whole > 0) (void)::madvise(pointer, whole, MADV_HUGEPAGE);
-#endif
+  if (whole > 0) os::prefer_large_pages(pointer, whole);
   return pointer;
 }
 

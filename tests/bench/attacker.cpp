@@ -31,6 +31,7 @@
 #include "common/net/frame.hpp"
 #include "common/net/task_group.hpp"
 #include "common/net/tls_context.hpp"
+#include "common/os/process.hpp"
 #include "common/time.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/codec.hpp"
@@ -325,7 +326,7 @@ int run(const std::string& kind, int count, const std::vector<std::string>& line
     if (!address || !address->secure) return 2;
     attack.masters.push_back(*address);
   }
-  raise_descriptor_limit();
+  os::raise_descriptor_limit();
   const auto ignore = [](const std::exception_ptr&) {};
   asio::co_spawn(attack.io, begin(&attack, kKinds.at(kind), count), ignore);
   attack.io.run();

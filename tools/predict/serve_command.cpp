@@ -28,6 +28,7 @@
 #include "common/machine_facts.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/net/connect.hpp"
+#include "common/os/process.hpp"
 #include "common/train/kernels.hpp"
 #include "master/see/predict_api.hpp"
 #include "master/see/run_api.hpp"
@@ -267,7 +268,7 @@ Result<void> serve(const ServeFlags& flags) {
   if (!address) return address.error();
   auto access = ServeAccess::open(flags.access);
   if (!access) return access.error();
-  raise_descriptor_limit();
+  os::raise_descriptor_limit();
   // Before any thread starts, so that none of them takes the signals.
   const sigset_t signals = signals_waited_for();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);

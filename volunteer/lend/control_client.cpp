@@ -50,11 +50,12 @@ Result<ControlClient> ControlClient::connect(const std::string& path) {
     return Error{ErrorCode::kInvalidArgument, path + " is longer than the system takes"};
   }
   std::copy(path.begin(), path.end(), static_cast<char*>(address.sun_path));
-  ControlClient client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (client.socket_ < 0) return failure("no socket");
-  (void)setsockopt(client.socket_, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  (void)setsockopt(client.socket_, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
-  if (::connect(client.socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return failure("no socket");
+  ControlClient client(descriptor);
+  (void)setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return failure(path);
   }
   return client;
@@ -64,13 +65,14 @@ ControlClient::ControlClient(ControlClient&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)) {}
 
 ControlClient::~ControlClient() {
-  if (socket_ >= 0) close(socket_);
+  if (socket_ >= 0) close(static_cast<int>(socket_));
 }
 
 Result<std::string> ControlClient::ask(const std::string& request) {
   const std::string line = request + "\n";
+  const int descriptor = static_cast<int>(socket_);
   for (std::size_t sent = 0; sent < line.size();) {
-    const ssize_t bytes = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    const ssize_t bytes = send(descriptor, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     // One that refuses has answered already, and hung up.
     if (bytes < 0 && errno == EPIPE) break;
     if (bytes < 0) return failure("the volunteer does not listen");
@@ -79,7 +81,7 @@ Result<std::string> ControlClient::ask(const std::string& request) {
   std::string answer;
   std::array<char, 4096> part{};
   while (answer.size() < kAnswerBytesMax) {
-    const ssize_t bytes = recv(socket_, part.data(), part.size(), 0);
+    const ssize_t bytes = recv(descriptor, part.data(), part.size(), 0);
     if (bytes < 0) return failure("the volunteer does not answer");
     if (bytes == 0) return Error{ErrorCode::kIo, "the volunteer hung up"};
     answer.append(part.data(), static_cast<std::size_t>(bytes));

@@ -1,6 +1,8 @@
-// The asking end of the control socket. Blocks for a few seconds at most.
+// The asking end of the control socket, which is a named pipe under Windows. Blocks for a few
+// seconds at most.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,7 @@ namespace gleaner::volunteer {
 
 // Where a volunteer listens, and where one that asks looks, first to last: what was given, else the
 // folder that systemd made for the service, the user's runtime folder, the cache folder. Nowhere
-// where none of them is known.
+// where none of them is known. Windows: what was given, else a pipe named after the user.
 std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder);
 
 // A connection for several requests.
@@ -25,9 +27,9 @@ class ControlClient {
   Result<std::string> ask(const std::string& request);
 
  private:
-  explicit ControlClient(int socket) : socket_(socket) {}
+  explicit ControlClient(std::intptr_t socket) : socket_(socket) {}
 
-  int socket_ = -1;
+  std::intptr_t socket_ = -1;  // or a handle of Windows
 };
 
 Result<std::string> ask_volunteer(const std::string& path, const std::string& request);

@@ -5,23 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <asio/buffer.hpp>
-#include <asio/read_until.hpp>
+#include <asio/local/stream_protocol.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/write.hpp>
 #include <chrono>
 #include <filesystem>
 #include <utility>
 
 #include "volunteer/lend/control_client.hpp"
+#include "volunteer/lend/control_connection.hpp"
 
 namespace gleaner::volunteer {
 namespace {
 
-constexpr std::size_t kRequestBytesMax = 4096;
-constexpr std::size_t kConnectionsMax = 32;
 constexpr std::chrono::milliseconds kAcceptPause{100};
-constexpr std::chrono::seconds kSilence{30};
 
 // Whether the process at the other end is this user's or root's.
 bool is_trusted(int socket) {
@@ -37,76 +33,36 @@ Error cannot_listen(const std::string& path, const std::string& why) {
 
 }  // namespace
 
-// One who asks, until it hangs up or falls silent.
-class ControlServer::Connection : public std::enable_shared_from_this<Connection> {
- public:
-  Connection(ControlServer& server, asio::local::stream_protocol::socket socket)
-      : server_(server), socket_(std::move(socket)), timer_(socket_.get_executor()) {}
+struct ControlServer::Impl {
+  using Connection = ControlConnection<asio::local::stream_protocol::socket>;
 
-  void start() {
-    if (is_trusted(socket_.native_handle())) {
-      read();
-    } else {
-      write(R"({"error":"only the volunteer's own user and root may ask"})", true);
-    }
-  }
+  Impl(asio::io_context& io, std::string path, Answer answer);
+  ~Impl();
+  void accept();
+  // When the process has no descriptors left, accepting fails at once, again and again.
+  void accept_later();
 
-  void close() {
-    asio::error_code ignored;
-    socket_.close(ignored);
-    timer_.cancel();
-  }
-
- private:
-  void read() {
-    timer_.expires_after(kSilence);
-    timer_.async_wait([self = weak_from_this()](asio::error_code error) {
-      if (const auto connection = self.lock(); connection && !error) connection->end();
-    });
-    asio::async_read_until(socket_, asio::dynamic_buffer(received_, kRequestBytesMax), '\n',
-                           [self = weak_from_this()](asio::error_code error, std::size_t bytes) {
-                             const auto connection = self.lock();
-                             if (!connection) return;
-                             if (error) return connection->end();
-                             connection->handle(bytes);
-                           });
-  }
-
-  void handle(std::size_t bytes) {
-    const std::string request = received_.substr(0, bytes - 1);
-    received_.erase(0, bytes);
-    write(server_.answer_(request), false);
-  }
-
-  void write(std::string answer, bool is_last) {
-    answer_ = std::move(answer) + "\n";
-    asio::async_write(socket_, asio::buffer(answer_),
-                      [self = weak_from_this(), is_last](asio::error_code error, std::size_t) {
-                        const auto connection = self.lock();
-                        if (!connection) return;
-                        if (error || is_last) return connection->end();
-                        connection->read();
-                      });
-  }
-
-  void end() {
-    close();
-    server_.connections_.erase(shared_from_this());
-  }
-
-  ControlServer& server_;
-  asio::local::stream_protocol::socket socket_;
-  asio::steady_timer timer_;
-  std::string received_;
-  std::string answer_;
+  const std::string path_;
+  const Answer answer_;
+  asio::local::stream_protocol::acceptor acceptor_;
+  asio::steady_timer pause_;
+  Connection::All connections_;
 };
 
-ControlServer::ControlServer(asio::io_context& io, std::string path, Answer answer)
+ControlServer::Impl::Impl(asio::io_context& io, std::string path, Answer answer)
     : path_(std::move(path)), answer_(std::move(answer)), acceptor_(io), pause_(io) {}
 
-ControlServer::~ControlServer() {
+ControlServer::Impl::~Impl() {
   for (const auto& connection : connections_) connection->close();
   if (acceptor_.is_open()) unlink(path_.c_str());
+}
+
+ControlServer::ControlServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ControlServer::~ControlServer() = default;
+
+const std::string& ControlServer::path() const {
+  return impl_->path_;
 }
 
 Result<std::unique_ptr<ControlServer>> ControlServer::listen(asio::io_context& io, std::string path,
@@ -126,7 +82,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::listen(asio::io_context& i
     }
     unlink(path.c_str());
   }
-  std::unique_ptr<ControlServer> server(new ControlServer(io, std::move(path), std::move(answer)));
+  auto server = std::make_unique<Impl>(io, std::move(path), std::move(answer));
   asio::error_code error;
   auto& acceptor = server->acceptor_;
   acceptor.open(asio::local::stream_protocol(), error);
@@ -140,24 +96,29 @@ Result<std::unique_ptr<ControlServer>> ControlServer::listen(asio::io_context& i
     return failure;
   }
   server->accept();
-  return server;
+  return std::unique_ptr<ControlServer>(new ControlServer(std::move(server)));
 }
 
-void ControlServer::accept() {
+void ControlServer::Impl::accept() {
   acceptor_.async_accept(
       [this](asio::error_code error, asio::local::stream_protocol::socket socket) {
         if (error == asio::error::operation_aborted) return;
         if (error) return accept_later();
-        if (connections_.size() < kConnectionsMax) {
-          auto connection = std::make_shared<Connection>(*this, std::move(socket));
+        if (connections_.size() < kControlConnectionsMax) {
+          const auto connection =
+              std::make_shared<Connection>(std::move(socket), answer_, connections_);
           connections_.insert(connection);
-          connection->start();
+          if (is_trusted(connection->stream().native_handle())) {
+            connection->start();
+          } else {
+            connection->refuse(R"({"error":"only the volunteer's own user and root may ask"})");
+          }
         }
         accept();
       });
 }
 
-void ControlServer::accept_later() {
+void ControlServer::Impl::accept_later() {
   pause_.expires_after(kAcceptPause);
   pause_.async_wait([this](asio::error_code error) {
     if (!error) accept();

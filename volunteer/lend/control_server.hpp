@@ -4,11 +4,8 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/local/stream_protocol.hpp>
-#include <asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "common/result.hpp"
@@ -28,21 +25,14 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const;
 
  private:
-  class Connection;
+  struct Impl;
 
-  ControlServer(asio::io_context& io, std::string path, Answer answer);
-  void accept();
-  // When the process has no descriptors left, accepting fails at once, again and again.
-  void accept_later();
+  explicit ControlServer(std::unique_ptr<Impl> impl);
 
-  const std::string path_;
-  const Answer answer_;
-  asio::local::stream_protocol::acceptor acceptor_;
-  asio::steady_timer pause_;
-  std::set<std::shared_ptr<Connection>> connections_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace gleaner::volunteer

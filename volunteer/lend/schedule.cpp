@@ -106,20 +106,23 @@ std::optional<std::int64_t> seconds_since_1970(const std::string& text) {
 }
 
 std::optional<std::int64_t> local_time(const std::string& text) {
-  for (const char* const form : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"}) {
-    std::tm time{};
-    time.tm_isdst = -1;
-    const char* const end = strptime(text.c_str(), form, &time);
-    if (end == nullptr || *end != '\0') continue;
-    const std::tm asked = time;
-    const std::time_t seconds = std::mktime(&time);
-    // It moves a time that does not exist, such as 30 February, to one that does.
-    const bool exists = time.tm_year == asked.tm_year && time.tm_mon == asked.tm_mon &&
-                        time.tm_mday == asked.tm_mday && time.tm_hour == asked.tm_hour &&
-                        time.tm_min == asked.tm_min && time.tm_sec == asked.tm_sec;
-    if (seconds >= 0 && exists) return seconds;
-  }
-  return std::nullopt;
+  std::tm time{};
+  int end = 0;
+  const int fields =
+      std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d%n:%2d%n", &time.tm_year, &time.tm_mon,
+                  &time.tm_mday, &time.tm_hour, &time.tm_min, &end, &time.tm_sec, &end);
+  if (fields < 5 || static_cast<std::size_t>(end) != text.size()) return std::nullopt;
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  time.tm_isdst = -1;
+  const std::tm asked = time;
+  const std::time_t seconds = std::mktime(&time);
+  // It moves a time that does not exist, such as 30 February, to one that does.
+  const bool exists = time.tm_year == asked.tm_year && time.tm_mon == asked.tm_mon &&
+                      time.tm_mday == asked.tm_mday && time.tm_hour == asked.tm_hour &&
+                      time.tm_min == asked.tm_min && time.tm_sec == asked.tm_sec;
+  if (seconds < 0 || !exists) return std::nullopt;
+  return seconds;
 }
 
 }  // namespace

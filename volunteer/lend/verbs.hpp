@@ -30,8 +30,11 @@ struct JoinPlace {
 
 JoinPlace this_machine(Reach reach);
 
-// The file that the unit passes to the service as a credential.
-inline constexpr char kLineFile[] = "/etc/gleaner/volunteer.line";
+// Where join() keeps the line: a file that the unit passes to the service as a credential.
+std::string line_file();
+
+// Tells what an attempt to reach the master has shown.
+std::string reach_sentence(const MasterAddress& address, const Result<void>& reached);
 
 // Keeps `line` in `file`, readable by its owner alone, and starts the unit now and with the
 // machine. Where it cannot do one of them, it returns the command that does. A master that cannot

@@ -64,7 +64,7 @@ class VolunteerPage {
   std::mutex lock_;  // of these two
   SharedText status_ = std::make_shared<const std::string>("{}");
   std::uint64_t version_ = 0;
-  std::unique_ptr<HttpServer> server_;  // last: its thread uses what is above
+  std::shared_ptr<HttpServer> server_;  // last: its thread uses what is above
 };
 
 }  // namespace gleaner::volunteer

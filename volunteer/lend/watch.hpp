@@ -63,6 +63,10 @@ class Terminals : public UseSource {
   std::map<std::string, Seen> seen_;
 };
 
+// Sources of news about use on this system, apart from the system bus and from helpers. `root` as
+// above.
+std::vector<std::unique_ptr<UseSource>> use_sources(const std::string& root);
+
 // Helpers in graphical sessions report use where logind is not told (the verb session-helper).
 // Locked: the control socket's thread writes, the watch's thread reads.
 class SessionReports : public UseSource {

@@ -9,6 +9,7 @@
 
 #include "common/console/terminal.hpp"
 #include "common/data/atomic_file.hpp"
+#include "common/os/process.hpp"
 #include "common/time.hpp"
 
 namespace gleaner::volunteer {
@@ -16,7 +17,7 @@ namespace gleaner::volunteer {
 std::string day_name(std::int64_t wall_seconds) {
   const auto seconds = static_cast<std::time_t>(wall_seconds);
   std::tm local{};
-  localtime_r(&seconds, &local);
+  (void)os::local_time(seconds, local);
   return fmt::format("{:04}-{:02}-{:02}", local.tm_year + 1900, local.tm_mon + 1, local.tm_mday);
 }
 

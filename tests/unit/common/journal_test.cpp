@@ -1,3 +1,5 @@
+#include "common/os/journal.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "common/console/output.hpp"
@@ -27,10 +29,10 @@ TEST_CASE("journal: levels are those of syslog", "[journal]") {
 }
 
 TEST_CASE("journal: a stream leads there when JOURNAL_STREAM has both its numbers", "[journal]") {
-  REQUIRE(names_file("8:4711", 8, 4711));
-  REQUIRE_FALSE(names_file("8:4711", 9, 4711));
-  REQUIRE_FALSE(names_file("8:4711", 8, 471));
-  REQUIRE_FALSE(names_file("", 0, 0));
+  REQUIRE(os::names_file("8:4711", 8, 4711));
+  REQUIRE_FALSE(os::names_file("8:4711", 9, 4711));
+  REQUIRE_FALSE(os::names_file("8:4711", 8, 471));
+  REQUIRE_FALSE(os::names_file("", 0, 0));
 }
 
 }  // namespace gleaner

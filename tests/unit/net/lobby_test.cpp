@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/net/connect.hpp"
+#include "common/os/process.hpp"
 #include "tests/support/no_descriptors_left.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
@@ -185,7 +186,7 @@ TEST_CASE("descriptors: the limit is raised to what the system allows", "[lobby]
   rlimit low = before;
   low.rlim_cur = before.rlim_max / 2;
   REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
-  REQUIRE(raise_descriptor_limit() == before.rlim_max);
+  REQUIRE(os::raise_descriptor_limit() == before.rlim_max);
   rlimit after{};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &after) == 0);
   REQUIRE(after.rlim_cur == before.rlim_max);

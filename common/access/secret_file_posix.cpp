@@ -1,5 +1,3 @@
-#include "common/access/secret_file.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,6 +6,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+
+#include "common/access/secret_file.hpp"
 
 namespace gleaner {
 namespace {

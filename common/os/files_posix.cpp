@@ -1,0 +1,168 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "common/os/files.hpp"
+
+namespace gleaner::os {
+namespace {
+
+constexpr mode_t kFileMode = 0644;
+
+}  // namespace
+
+int make_unnamed_file(const std::string& folder, bool& is_impossible) {
+  const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode);
+  is_impossible = file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL);
+  return file;
+}
+
+int make_file(const std::string& path) {
+  return ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kFileMode);
+}
+
+bool name_file(int file, const std::string& path) {
+  const std::string self = fmt::format("/proc/self/fd/{}", file);
+  return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+int make_memory_file() {
+  return ::memfd_create("gleaner", MFD_CLOEXEC);
+}
+
+void close_file(int file) {
+  ::close(file);
+}
+
+bool read_at(int file, std::uint64_t offset, void* bytes, std::size_t count) {
+  char* target = static_cast<char*>(bytes);
+  while (count > 0) {
+    const ssize_t got = ::pread(file, target, count, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) errno = EIO;
+    if (got <= 0) return false;
+    target += got;
+    count -= static_cast<std::size_t>(got);
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return true;
+}
+
+bool write_at(int file, std::uint64_t offset, const void* bytes, std::size_t count) {
+  const char* source = static_cast<const char*>(bytes);
+  while (count > 0) {
+    const ssize_t written = ::pwrite(file, source, count, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    source += written;
+    count -= static_cast<std::size_t>(written);
+    offset += static_cast<std::uint64_t>(written);
+  }
+  return true;
+}
+
+bool cut_off(int file, std::uint64_t bytes) {
+  return ::ftruncate(file, static_cast<off_t>(bytes)) == 0;
+}
+
+bool sync_file(int file) {
+  return ::fsync(file) == 0;
+}
+
+void sync_folder(const std::string& folder) {
+  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) return;
+  ::fsync(opened);
+  ::close(opened);
+}
+
+std::optional<std::uint64_t> file_bytes(int file) {
+  struct stat facts {};
+
+  if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(facts.st_size);
+}
+
+void touch(int file) {
+  ::futimens(file, nullptr);
+}
+
+bool replace_file(const std::string& source, const std::string& target) {
+  return ::rename(source.c_str(), target.c_str()) == 0;
+}
+
+bool link_file(const std::string& source, const std::string& target) {
+  return ::link(source.c_str(), target.c_str()) == 0;
+}
+
+bool delete_file(const std::string& path) {
+  return ::unlink(path.c_str()) == 0;
+}
+
+int open_locked(const std::string& path, bool makes) {
+  const int flags = O_RDWR | O_CLOEXEC | O_NONBLOCK | (makes ? O_CREAT : 0);
+  // Again when it was deleted, to make room, between being opened and being locked.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const int file = ::open(path.c_str(), flags, kFileMode);
+    if (file < 0) return -1;
+
+    struct stat opened {};
+
+    struct stat named {};
+
+    const bool is_ours = ::flock(file, LOCK_EX | LOCK_NB) == 0 && ::fstat(file, &opened) == 0 &&
+                         S_ISREG(opened.st_mode);
+    if (is_ours && ::stat(path.c_str(), &named) == 0 && named.st_dev == opened.st_dev &&
+        named.st_ino == opened.st_ino) {
+      return file;
+    }
+    ::close(file);
+    if (!is_ours) return -1;
+  }
+  return -1;
+}
+
+std::uint64_t file_bytes_max() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0) return ~std::uint64_t{0};
+  return limit.rlim_cur;
+}
+
+void survive_large_files() {
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+std::optional<FileView> map_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  FileView view;
+  view.bytes = static_cast<std::size_t>(file_bytes(file).value_or(0));
+  void* mapped = MAP_FAILED;
+  if (view.bytes > 0) mapped = ::mmap(nullptr, view.bytes, PROT_READ, MAP_SHARED, file, 0);
+  const int error = errno;
+  ::close(file);
+  errno = error;
+  if (mapped != MAP_FAILED) view.begin = mapped;
+  return view;
+}
+
+void unmap_file(FileView view) {
+  if (view.begin != nullptr) ::munmap(const_cast<void*>(view.begin), view.bytes);
+}
+
+void expect_random_visits(FileView view) {
+  ::madvise(const_cast<void*>(view.begin), view.bytes, MADV_RANDOM);
+}
+
+bool is_disk_full(int error) {
+  return error == ENOSPC || error == EDQUOT;
+}
+
+}  // namespace gleaner::os

@@ -1,0 +1,131 @@
+#include <malloc.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+#include "common/os/process.hpp"
+
+namespace gleaner::os {
+
+std::uint64_t process_id() {
+  return static_cast<std::uint64_t>(getpid());
+}
+
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
+}
+
+bool is_administrator() {
+  return geteuid() == 0;
+}
+
+std::uint32_t usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    return std::max(1u, static_cast<std::uint32_t>(CPU_COUNT(&set)));
+  }
+  // More processors than the set can name: count them all.
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online < 1 ? 1u : static_cast<std::uint32_t>(online);
+}
+
+std::uint64_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+bool random_bytes(std::span<std::uint8_t> bytes) {
+  return getentropy(bytes.data(), bytes.size()) == 0;
+}
+
+std::int64_t monotonic_us() {
+  // Unlike CLOCK_MONOTONIC it counts while the machine sleeps: what peers have seen pass has
+  // passed.
+  std::timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
+}
+
+bool local_time(std::time_t seconds, std::tm& local) {
+  return localtime_r(&seconds, &local) != nullptr;
+}
+
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  rlimit raised = limit;
+  raised.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+bool run_program(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environ) != 0) return false;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void prefer_large_pages(void* begin, std::size_t bytes) {
+  // Where the advice is refused, memory works all the same.
+  (void)::madvise(begin, bytes, MADV_HUGEPAGE);
+}
+
+void give_memory_back() {
+  (void)malloc_trim(0);
+}
+
+bool is_terminal(std::FILE* stream) {
+  return isatty(fileno(stream)) == 1;
+}
+
+unsigned terminal_columns(std::FILE* stream) {
+  winsize size{};
+  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+namespace {
+
+std::string environment(const char* name) {
+  // Documented to be called before threads start.
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+}  // namespace
+
+std::string terminal_kind() {
+  return environment("TERM");
+}
+
+std::string locale_name() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (std::string value = environment(name); !value.empty()) return value;
+  }
+  return "";
+}
+
+}  // namespace gleaner::os

@@ -1,0 +1,30 @@
+// The system's headers of IP addresses and TCP, and what one system calls differently.
+#pragma once
+
+#if defined(_WIN32)
+#include <winsock2.h>
+#include <ws2tcpip.h>
+// Asio's errors include this one, which defines a macro of a common word.
+#undef ERROR
+#else
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#endif
+
+namespace gleaner::os {
+
+// Numbers of TCP options. One that a system lacks is 0 there, and setting it fails without harm.
+#if defined(_WIN32)
+inline constexpr int kTcpKeepIdle = 3;
+inline constexpr int kTcpKeepInterval = 17;
+inline constexpr int kTcpUnsentMax = 0;
+inline constexpr int kTcpUserTimeout = 0;  // the deadline of each wait ends a silent connection
+#else
+inline constexpr int kTcpKeepIdle = TCP_KEEPIDLE;
+inline constexpr int kTcpKeepInterval = TCP_KEEPINTVL;
+inline constexpr int kTcpUnsentMax = TCP_NOTSENT_LOWAT;
+inline constexpr int kTcpUserTimeout = TCP_USER_TIMEOUT;
+#endif
+
+}  // namespace gleaner::os

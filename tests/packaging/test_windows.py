@@ -1,0 +1,219 @@
+"""The program for Windows, under wine: what it computes, and its life beside a master and a volunteer of Linux.
+Wine shows neither what a real processor does with a misaligned store nor how Windows shares processors: the
+object code is looked at instead, and tools/packaging/README.md says what is left."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+import unittest
+
+from harness import (ENDLESS, IS_LONG, ROOT, RUN_SECONDS, UNMANNERED, Cluster, EndToEndTest, finished, simd_levels,
+                     small_setup)
+
+BUILD = "tools/packaging/windows/build"
+TARGET = "x86_64-w64-mingw32"
+COMPILER = f"{TARGET}-g++-posix"
+WINE = pathlib.Path("/usr/lib/wine/wine64")
+SKIP = ("takes minutes: only with GLEANER_LONG" if not IS_LONG else
+        f"{COMPILER} missing (tools/dev/install-dependencies --windows)" if not shutil.which(COMPILER) else
+        None if WINE.is_file() else "wine missing (tools/dev/install-dependencies --windows)")
+
+BYTES_MAX = 12_000_000
+
+# Part of every Windows 10 and later.
+SYSTEM_LIBRARIES = {"advapi32", "bcrypt", "crypt32", "kernel32", "msvcrt", "mswsock", "powrprof", "shell32", "user32",
+                    "ws2_32", "wtsapi32"}
+
+# What wine itself says when it has failed; nothing of ours makes it say so. A program that ends with one of
+# these is started again.
+WINE_FAULTS = ("wine client error", "wine: Unhandled page fault on read access to 0000000000000000 at address 00000000",
+               "could not load kernel32.dll", "wineserver: ", "failed to start wineserver")
+STARTS_MAX = 4
+
+# A load or store that needs an aligned address, of more bytes than Windows aligns a stack to. What is passed by
+# a hidden reference lies on the stack too, so every address counts.
+MOVE = r"\tv?mov(?:ap[sd]|dqa(?:32|64)?|nt\w+) .*"
+ALIGNED_MOVE = re.compile(MOVE + r"(?:\(.*%[yz]mm|%[yz]mm.*\()")
+
+
+def aligned_moves(file, objdump):
+    """The lines of a file's disassembly that move whole wide registers by instructions that fault unless the
+    address is aligned."""
+    text = subprocess.run([objdump, "--disassemble", "--no-show-raw-insn", file], stdout=subprocess.PIPE, check=True,
+                          text=True).stdout
+    return [line for line in text.splitlines() if ALIGNED_MOVE.search(line)]
+
+
+@unittest.skipUnless(shutil.which(COMPILER), f"{COMPILER} missing")
+class AlignedMoves(EndToEndTest):
+    def test_they_are_found_where_the_assembler_is_not_told(self):
+        source = "vmovaps %ymm0, 32(%rsp)\nvmovdqa (%rcx), %ymm1\nvmovaps %ymm0, %ymm1\nvmovups (%rsp), %ymm0\n"
+        for flags, count in (([], 2), (["-Wa,-muse-unaligned-vector-move"], 0)):
+            file = self.cluster.path("moves.o")
+            subprocess.run([COMPILER, *flags, "-x", "assembler", "-c", "-", "-o", file], input=source, text=True,
+                           check=True)
+            self.assertEqual(len(aligned_moves(file, f"{TARGET}-objdump")), count, flags)
+
+
+@unittest.skipIf(SKIP, SKIP)
+class Windows(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = ROOT / "build/windows"
+        subprocess.run([ROOT / BUILD, cls.folder], check=True)
+        cls.program = cls.folder / "gleaner-volunteer.exe"
+        cls.home = Cluster()
+        cls.addClassCleanup(cls.home.close)
+        cls.environment = {"WINEPREFIX": str(cls.home.path("wine")), "WINEDEBUG": "-all", "DISPLAY": "",
+                           "USERNAME": f"test{os.getpid()}"}
+        cls.addClassCleanup(lambda: subprocess.run(["/usr/lib/wine/wineserver64", "--kill"], check=False,
+                                                   env=dict(os.environ, **cls.environment)))
+        subprocess.run([WINE, "wineboot", "--init"], check=True, env=dict(os.environ, **cls.environment),
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def start(self, *arguments, simd=None):
+        return self.cluster.start(self.program, *arguments, simd=simd, before=[str(WINE)],
+                                  environment=dict(self.environment))
+
+    def run_to_end(self, *arguments, simd=None):
+        """A program that wine did not fail."""
+        for _ in range(STARTS_MAX):
+            program = self.start(*arguments, simd=simd)
+            code = program.wait_exit()
+            if not any(fault in program.said() for fault in WINE_FAULTS):
+                break
+        return code, program
+
+    def join(self, line, *arguments, simd=None):
+        """A volunteer that has been let in."""
+        for _ in range(STARTS_MAX):
+            program = self.start(line, "--threads", 1, "--log-format", "json", "--retry-ms-min", 20,
+                                 "--retry-ms-max", 200, *UNMANNERED, *arguments, simd=simd)
+            try:
+                program.wait_for(lambda: "training" in program.said(), "training")
+                return program
+            except AssertionError:
+                if not any(fault in program.said() for fault in WINE_FAULTS):
+                    raise
+                program.close()
+        raise AssertionError("wine failed at every start:\n" + program.said())
+
+    def ask(self, *words):
+        code, program = self.run_to_end(*words)
+        self.assertEqual(code, 0, program.said())
+        return program.said()
+
+    # ---- The file ---------------------------------------------------------------------------------
+
+    def test_it_needs_windows_alone_and_is_small(self):
+        headers = subprocess.run([f"{TARGET}-objdump", "--private-headers", self.program], check=True,
+                                 stdout=subprocess.PIPE, text=True).stdout
+        needed = {name.lower().removesuffix(".dll") for name in re.findall(r"DLL Name: (\S+)", headers)}
+        self.assertLessEqual(needed, SYSTEM_LIBRARIES)
+        self.assertLessEqual(self.program.stat().st_size, BYTES_MAX)
+        for name in ("HIGH_ENTROPY_VA", "DYNAMIC_BASE", "NX_COMPAT"):
+            self.assertIn(name, headers)
+
+    def test_no_wide_register_is_moved_as_if_its_address_were_aligned(self):
+        self.assertEqual(aligned_moves(self.program, f"{TARGET}-objdump"), [])
+
+    def test_another_folder_gives_the_same_bits(self):
+        copy = self.cluster.path("a/longer/name/of/a/folder")
+        copy.mkdir(parents=True)
+        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+        packed = subprocess.run(["tar", "--null", "--files-from=-", "--create"], cwd=ROOT, input=files,
+                                stdout=subprocess.PIPE, check=True).stdout
+        subprocess.run(["tar", "--extract"], cwd=copy, input=packed, check=True)
+        out = self.cluster.path("out")
+        subprocess.run([copy / BUILD, out], check=True)
+        self.assertEqual((out / self.program.name).read_bytes(), self.program.read_bytes())
+
+    # ---- What it computes -------------------------------------------------------------------------
+
+    def test_its_digests_are_those_of_linux(self):
+        _, here = self.cluster.run("gleaner-volunteer", "--self-test")
+        code, there = self.run_to_end("--self-test")
+        self.assertEqual(code, 0, there.said())
+        self.assertEqual([line.rstrip("\r") for line in there.out], here.out)
+
+    def train(self, simd, *, kills):
+        """One run by a volunteer under wine, killed that often, and one of Linux; beside a run without both."""
+        setup = small_setup(self.cluster).with_flag("--epochs", 4)
+        calm = setup.run_local(self.cluster, self.cluster.path(f"calm-{simd}"))["digest"]
+        master = setup.start_master(self.cluster, self.cluster.path(f"store-{simd}"), "--listen", "127.0.0.1:0",
+                                    "--threads", 1)
+        line = master.wait_event("listening")["join"]
+        cache = self.cluster.path(f"cache-{simd}")
+        volunteer = self.join(line, "--once", "--cache", cache, simd=simd)
+        self.cluster.volunteer(line)
+        for _ in range(kills):
+            volunteer.kill()
+            volunteer = self.join(line, "--once", "--cache", cache, simd=simd)
+        self.assertEqual(finished(master, 4 * RUN_SECONDS)["digest"], calm)
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+
+    def test_it_trains_the_same_model_beside_linux(self):
+        for simd in {"scalar", "avx2"} & set(simd_levels()):
+            with self.subTest(simd):
+                self.train(simd, kills=0)
+
+    def test_a_kill_in_the_middle_changes_nothing(self):
+        self.train(None, kills=2)
+
+    # ---- Its life ---------------------------------------------------------------------------------
+
+    def test_its_owner_is_obeyed(self):
+        setup = small_setup(self.cluster).with_flag("--epochs", ENDLESS)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        volunteer = self.join(master.wait_event("listening")["join"])
+        self.assertTrue(json.loads(self.ask("status", "--json"))["verdict"]["works"])
+        self.assertIn("paused by its owner", self.ask("pause"))
+        self.assertNotIn("paused", self.ask("resume"))
+        self.assertIn("paused by its owner", self.ask("snooze", "2h"))
+        self.ask("resume")
+        self.assertIn("paused by its owner", self.ask("log"))
+        self.ask("finish")
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+
+    def at_logon(self):
+        """Commands that Windows runs when the user logs in."""
+        key = r"HKEY_CURRENT_USER\Software\Microsoft\Windows\CurrentVersion\Run"
+        return subprocess.run([WINE, "reg", "query", key], env=dict(os.environ, **self.environment), check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+
+    def wait_status(self, is_wanted):
+        """Asks until the volunteer that runs by itself says so; "" where none answers."""
+        deadline = time.monotonic() + RUN_SECONDS
+        while time.monotonic() < deadline:
+            code, program = self.run_to_end("status")
+            if is_wanted(program.said() if code == 0 else ""):
+                return
+        self.fail("it went on to say: " + program.said())
+
+    def test_it_joins_for_good_and_leaves(self):
+        setup = small_setup(self.cluster).with_flag("--epochs", ENDLESS)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        # The volunteer that begins there keeps what wine has open.
+        told = self.cluster.path("told")
+        with open(told, "w", encoding="utf-8") as file:
+            subprocess.run([WINE, self.program, "join", master.wait_event("listening")["join"]], stdout=file, stderr=file,
+                           env=dict(os.environ, **self.environment), check=True, timeout=RUN_SECONDS)
+        said = told.read_text(encoding="utf-8")
+        self.assertIn("answers", said)
+        self.assertIn("starts when you log in", said)
+        self.assertIn("gleaner-volunteer.exe", self.at_logon())
+        self.wait_status(lambda said: bool(said))
+        said = self.ask("leave")
+        self.assertIn("hands over what it holds", said)
+        self.assertIn("volunteer.line is deleted", said)
+        self.assertNotIn("gleaner-volunteer.exe", self.at_logon())
+        self.wait_status(lambda said: not said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,244 @@
+// Both ends of the volunteer's control socket where that is a named pipe. Its list of rights lets
+// its own user and the system ask, and nobody over the network.
+#include <winsock2.h>
+//
+#include <windows.h>
+//
+#include <fmt/format.h>
+#include <sddl.h>
+
+#include <algorithm>
+#include <array>
+#include <asio/steady_timer.hpp>
+#include <asio/windows/overlapped_ptr.hpp>
+#include <asio/windows/stream_handle.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "common/os/windows_text.hpp"
+#include "volunteer/lend/control_client.hpp"
+#include "volunteer/lend/control_connection.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+constexpr char kPipes[] = R"(\\.\pipe\)";
+constexpr DWORD kPatienceMs = 5'000;
+constexpr DWORD kBufferBytes = 64 << 10;
+constexpr std::size_t kAnswerBytesMax = std::size_t{1} << 20;
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+// A path becomes the name of a pipe, which has no folders.
+std::wstring pipe_name(const std::string& path) {
+  if (path.starts_with(kPipes)) return os::wide(path);
+  std::string name = path;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '\\' || c == '/' || c == ':'; }, '-');
+  return os::wide(kPipes + name);
+}
+
+Error failure(const std::string& what, DWORD error) {
+  return {ErrorCode::kIo, fmt::format("{}: {}", what, os::error_words(error))};
+}
+
+}  // namespace
+
+std::vector<std::string> control_paths(const std::string& given,
+                                       const std::string& /*cache_folder*/) {
+  if (!given.empty()) return {given};
+  const char* user = std::getenv("USERNAME");  // NOLINT(concurrency-mt-unsafe): one thread
+  return {fmt::format("{}gleaner-volunteer-{}", kPipes, user == nullptr ? "" : user)};
+}
+
+Result<ControlClient> ControlClient::connect(const std::string& path) {
+  const std::wstring name = pipe_name(path);
+  for (;;) {
+    const HANDLE pipe = CreateFileW(name.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr,
+                                    OPEN_EXISTING, FILE_FLAG_OVERLAPPED, nullptr);
+    if (pipe != INVALID_HANDLE_VALUE) return ControlClient(reinterpret_cast<std::intptr_t>(pipe));
+    const DWORD error = GetLastError();
+    if (error != ERROR_PIPE_BUSY || WaitNamedPipeW(name.c_str(), kPatienceMs) == 0) {
+      return failure(path, error);
+    }
+  }
+}
+
+ControlClient::ControlClient(ControlClient&& other) noexcept
+    : socket_(std::exchange(other.socket_, -1)) {}
+
+ControlClient::~ControlClient() {
+  if (socket_ != -1) CloseHandle(reinterpret_cast<HANDLE>(socket_));
+}
+
+namespace {
+
+// Waits for a transfer that has begun; an error of the system's, or 0.
+DWORD await(HANDLE pipe, OVERLAPPED& transfer, bool is_done, DWORD& bytes) {
+  if (!is_done && GetLastError() != ERROR_IO_PENDING) return GetLastError();
+  if (WaitForSingleObject(transfer.hEvent, kPatienceMs) != WAIT_OBJECT_0) {
+    CancelIoEx(pipe, &transfer);
+    (void)GetOverlappedResult(pipe, &transfer, &bytes, TRUE);
+    return ERROR_TIMEOUT;
+  }
+  return GetOverlappedResult(pipe, &transfer, &bytes, TRUE) != 0 ? 0 : GetLastError();
+}
+
+// An event that a transfer sets.
+struct Done {
+  Done() : transfer{} { transfer.hEvent = CreateEventW(nullptr, TRUE, FALSE, nullptr); }
+
+  ~Done() { CloseHandle(transfer.hEvent); }
+
+  Done(const Done&) = delete;
+  Done& operator=(const Done&) = delete;
+
+  OVERLAPPED transfer;
+};
+
+}  // namespace
+
+Result<std::string> ControlClient::ask(const std::string& request) {
+  const HANDLE pipe = reinterpret_cast<HANDLE>(socket_);
+  const std::string line = request + "\n";
+  for (std::size_t sent = 0; sent < line.size();) {
+    Done done;
+    DWORD bytes = 0;
+    const bool is_sent = WriteFile(pipe, line.data() + sent, static_cast<DWORD>(line.size() - sent),
+                                   nullptr, &done.transfer) != 0;
+    const DWORD error = await(pipe, done.transfer, is_sent, bytes);
+    if (error != 0) return failure("the volunteer does not listen", error);
+    sent += bytes;
+  }
+  std::string answer;
+  std::array<char, 4096> part{};
+  while (answer.size() < kAnswerBytesMax) {
+    Done done;
+    DWORD bytes = 0;
+    const bool is_read =
+        ReadFile(pipe, part.data(), static_cast<DWORD>(part.size()), nullptr, &done.transfer) != 0;
+    const DWORD error = await(pipe, done.transfer, is_read, bytes);
+    if (error == ERROR_BROKEN_PIPE) return Error{ErrorCode::kIo, "the volunteer hung up"};
+    if (error != 0) return failure("the volunteer does not answer", error);
+    answer.append(part.data(), bytes);
+    if (!answer.empty() && answer.back() == '\n') {
+      answer.pop_back();
+      return answer;
+    }
+  }
+  return Error{ErrorCode::kIo, "the volunteer's answer has no end"};
+}
+
+Result<std::string> ask_volunteer(const std::string& path, const std::string& request) {
+  auto client = ControlClient::connect(path);
+  if (!client) return client.error();
+  return client->ask(request);
+}
+
+struct ControlServer::Impl {
+  using Connection = ControlConnection<asio::windows::stream_handle>;
+
+  Impl(asio::io_context& io, std::string path, Answer answer)
+      : io_(io), path_(std::move(path)), answer_(std::move(answer)), next_(io), pause_(io) {
+    // The pipe's owner, who is the user that made it, and the system.
+    (void)ConvertStringSecurityDescriptorToSecurityDescriptorW(L"D:P(A;;GA;;;OW)(A;;GA;;;SY)",
+                                                               SDDL_REVISION_1, &rights_, nullptr);
+  }
+
+  ~Impl() {
+    *alive_ = false;
+    for (const auto& connection : connections_) connection->close();
+    asio::error_code ignored;
+    next_.close(ignored);
+    LocalFree(rights_);
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  // Makes the place for the next one who asks; an error of the system's, or 0.
+  DWORD make_place(bool is_first) {
+    SECURITY_ATTRIBUTES owner_only{sizeof(SECURITY_ATTRIBUTES), rights_, FALSE};
+    const DWORD first = is_first ? FILE_FLAG_FIRST_PIPE_INSTANCE : 0;
+    const HANDLE pipe = CreateNamedPipeW(
+        pipe_name(path_).c_str(), PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | first,
+        PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
+        static_cast<DWORD>(kControlConnectionsMax), kBufferBytes, kBufferBytes, 0, &owner_only);
+    if (pipe == INVALID_HANDLE_VALUE) return GetLastError();
+    asio::error_code error;
+    next_.assign(pipe, error);
+    return 0;
+  }
+
+  void accept() {
+    asio::windows::overlapped_ptr wait(io_,
+                                       [this, alive = alive_](asio::error_code error, std::size_t) {
+                                         if (*alive) take(error);
+                                       });
+    const bool is_done = ConnectNamedPipe(next_.native_handle(), wait.get()) != 0;
+    const DWORD error = GetLastError();
+    if (is_done || error == ERROR_PIPE_CONNECTED) {
+      wait.complete(asio::error_code(), 0);
+    } else if (error == ERROR_IO_PENDING) {
+      (void)wait.release();
+    } else {
+      wait.complete(asio::error_code(static_cast<int>(error), asio::error::get_system_category()),
+                    0);
+    }
+  }
+
+  void take(asio::error_code error) {
+    if (error == asio::error::operation_aborted) return;
+    asio::windows::stream_handle taken = std::exchange(next_, asio::windows::stream_handle(io_));
+    if (!error) {
+      const auto connection = std::make_shared<Connection>(std::move(taken), answer_, connections_);
+      connections_.insert(connection);
+      connection->start();
+    }
+    open_again();
+  }
+
+  // All places may be taken: then again soon.
+  void open_again() {
+    if (make_place(false) == 0) return accept();
+    pause_.expires_after(kAcceptPause);
+    pause_.async_wait([this](asio::error_code error) {
+      if (!error) open_again();
+    });
+  }
+
+  asio::io_context& io_;
+  const std::string path_;
+  const Answer answer_;
+  PSECURITY_DESCRIPTOR rights_ = nullptr;
+  asio::windows::stream_handle next_;
+  asio::steady_timer pause_;
+  Connection::All connections_;
+  // Waits that have begun may end after this has.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+ControlServer::ControlServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ControlServer::~ControlServer() = default;
+
+const std::string& ControlServer::path() const {
+  return impl_->path_;
+}
+
+Result<std::unique_ptr<ControlServer>> ControlServer::listen(asio::io_context& io, std::string path,
+                                                             Answer answer) {
+  auto server = std::make_unique<Impl>(io, std::move(path), std::move(answer));
+  const DWORD error = server->make_place(true);
+  if (error == ERROR_ACCESS_DENIED) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("{}: cannot listen there: another volunteer does; give this one its "
+                             "own --control",
+                             server->path_)};
+  }
+  if (error != 0) return failure(server->path_ + ": cannot listen there", error);
+  server->accept();
+  return std::unique_ptr<ControlServer>(new ControlServer(std::move(server)));
+}
+
+}  // namespace gleaner::volunteer

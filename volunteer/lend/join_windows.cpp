@@ -1,0 +1,129 @@
+#include <windows.h>
+//
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "common/access/secret_file.hpp"
+#include "common/os/process.hpp"
+#include "common/os/windows_text.hpp"
+#include "volunteer/lend/control_client.hpp"
+#include "volunteer/lend/verbs.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+// Windows starts each command there when the user logs in.
+constexpr wchar_t kAtLogon[] = LR"(Software\Microsoft\Windows\CurrentVersion\Run)";
+constexpr wchar_t kName[] = L"Gleaner volunteer";
+// In the place of the line: the one that is kept.
+constexpr char kKept[] = "kept";
+
+std::string own_path() {
+  std::wstring path(32'768, L'\0');
+  path.resize(GetModuleFileNameW(nullptr, path.data(), static_cast<DWORD>(path.size())));
+  return os::narrow(path);
+}
+
+// Starts a program without a window, which goes on after this one.
+bool start(const std::vector<std::string>& command) {
+  std::wstring line = os::command_line(command);
+  STARTUPINFOW how{};
+  how.cb = sizeof how;
+  PROCESS_INFORMATION child{};
+  if (CreateProcessW(nullptr, line.data(), nullptr, nullptr, FALSE,
+                     CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP, nullptr, nullptr, &how,
+                     &child) == 0) {
+    return false;
+  }
+  CloseHandle(child.hThread);
+  CloseHandle(child.hProcess);
+  return true;
+}
+
+// Both return an error of the system's, or 0.
+
+LSTATUS start_at_logon(const std::vector<std::string>& command) {
+  const std::wstring line = os::command_line(command);
+  return RegSetKeyValueW(HKEY_CURRENT_USER, kAtLogon, kName, REG_SZ, line.c_str(),
+                         static_cast<DWORD>((line.size() + 1) * sizeof(wchar_t)));
+}
+
+LSTATUS start_no_more() {
+  return RegDeleteKeyValueW(HKEY_CURRENT_USER, kAtLogon, kName);
+}
+
+// Asks the volunteer that runs to hand over and end; whether there was one.
+bool finish() {
+  const auto paths = control_paths("", "");
+  return ask_volunteer(paths.front(), R"({"verb":"finish"})").ok();
+}
+
+}  // namespace
+
+std::string line_file() {
+  const char* folder = std::getenv("LOCALAPPDATA");  // NOLINT(concurrency-mt-unsafe): one thread
+  const std::filesystem::path base = folder != nullptr ? folder : ".";
+  return (base / "gleaner" / "volunteer.line").string();
+}
+
+JoinPlace this_machine(Reach reach) {
+  JoinPlace place;
+  place.reach = std::move(reach);
+  place.run = &start;
+  return place;
+}
+
+Result<std::string> join(std::string line, const std::string& file, const JoinPlace& place) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  const std::vector<std::string> command = {own_path(), "--line-file", file, "--cache",
+                                            (folder / "cache").string()};
+  const auto cannot_start = [] {
+    return Error{ErrorCode::kIo,
+                 "Windows does not start the volunteer: " + os::error_words(GetLastError())};
+  };
+  if (line == kKept) {
+    if (!place.run(command)) return cannot_start();
+    return std::string();
+  }
+  if (line.empty()) std::getline(std::cin, line);
+  line = address_in(line);
+  const auto address = parse_master_address(line);
+  if (!address) return address.error();
+  if (auto fits = check_secrecy(*address, false); !fits) return fits.error();
+  std::error_code ignored;  // the write says what is wrong
+  std::filesystem::create_directories(folder, ignored);
+  if (auto kept = write_secret_file(file, line + "\n", SecretFile::kReplaced); !kept) {
+    return kept.error();
+  }
+  const Result<void> reached = place.reach(*address);
+  if (const LSTATUS error = start_at_logon({own_path(), "join", kKept}); error != 0) {
+    return Error{ErrorCode::kIo, "Windows does not take a command for every logon: " +
+                                     os::error_words(static_cast<unsigned long>(error))};
+  }
+  // One that runs has the line of before.
+  (void)finish();
+  if (!place.run(command)) return cannot_start();
+  return reach_sentence(*address, reached) +
+         fmt::format(
+             "The line is kept in {}, which only you may read.\n"
+             "The volunteer {}, and starts when you log in. What it does, and why:\n"
+             "  gleaner-volunteer status\n",
+             file, reached ? "runs" : "tries again until it can");
+}
+
+Result<std::string> leave(const std::string& file, const JoinPlace& /*place*/) {
+  const bool was_running = finish();
+  const bool was_at_logon = start_no_more() == 0;
+  std::error_code error;
+  const bool was_there = std::filesystem::remove(file, error);
+  if (error) return Error{ErrorCode::kIo, file + ": " + error.message()};
+  return fmt::format(
+      "{}{}{}\n", was_running ? "The volunteer hands over what it holds, and ends.\n" : "",
+      was_at_logon ? "It starts no more when you log in.\n" : "",
+      was_there ? "The line in " + file + " is deleted." : "There was no line in " + file + ".");
+}
+
+}  // namespace gleaner::volunteer

@@ -1,0 +1,163 @@
+// News of Windows about its sessions and its sleep, in the place of Linux's system bus.
+#include <windows.h>
+//
+#include <fmt/format.h>
+#include <powrprof.h>
+#include <wtsapi32.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "volunteer/lend/session_helper.hpp"
+#include "volunteer/lend/system_bus.hpp"
+#include "volunteer/lend/watch.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+// Windows waits for its callers for 2 s before it sleeps.
+constexpr std::chrono::milliseconds kHandOver{1'800};
+
+DWORD own_session() {
+  DWORD session = 0;
+  (void)ProcessIdToSessionId(GetCurrentProcessId(), &session);
+  return session;
+}
+
+// Since the last key or movement in this process's session.
+std::optional<Millis> idle_here() {
+  LASTINPUTINFO input{sizeof(LASTINPUTINFO), 0};
+  if (own_session() == 0 || GetLastInputInfo(&input) == 0) return std::nullopt;
+  return Millis(std::int64_t{static_cast<DWORD>(GetTickCount() - input.dwTime)});
+}
+
+// A film, a call or a presentation keeps the screen on.
+bool is_screen_kept_on() {
+  ULONG state = 0;
+  return CallNtPowerInformation(SystemExecutionState, nullptr, 0, &state, sizeof state) == 0 &&
+         (state & ES_DISPLAY_REQUIRED) != 0;
+}
+
+// The least idle of the other sessions in which somebody works, near or far; nullopt without one.
+std::optional<Millis> idle_elsewhere() {
+  WTS_SESSION_INFOW* sessions = nullptr;
+  DWORD count = 0;
+  if (WTSEnumerateSessionsW(WTS_CURRENT_SERVER_HANDLE, 0, 1, &sessions, &count) == 0) {
+    return std::nullopt;
+  }
+  std::optional<Millis> least;
+  for (DWORD i = 0; i < count; ++i) {
+    if (sessions[i].State != WTSActive || sessions[i].SessionId == own_session()) continue;
+    wchar_t* text = nullptr;
+    DWORD bytes = 0;
+    if (WTSQuerySessionInformationW(WTS_CURRENT_SERVER_HANDLE, sessions[i].SessionId,
+                                    WTSSessionInfo, &text, &bytes) == 0) {
+      continue;
+    }
+    const auto* const info = reinterpret_cast<const WTSINFOW*>(text);
+    // In steps of 100 ns. A session whose last input is unknown is in use.
+    const std::int64_t last = info->LastInputTime.QuadPart;
+    const Millis idle(last == 0 ? 0 : (info->CurrentTime.QuadPart - last) / 10'000);
+    if (!least || idle < *least) least = idle;
+    WTSFreeMemory(text);
+  }
+  WTSFreeMemory(sessions);
+  return least;
+}
+
+// Calls of Windows 8 and later, which older headers lack.
+using OnPower = ULONG(CALLBACK*)(PVOID context, ULONG kind, PVOID setting);
+
+struct PowerCall {
+  OnPower function;
+  PVOID context;
+};
+
+using Register = DWORD(WINAPI*)(DWORD flags, PowerCall* call, HANDLE* registration);
+using Unregister = DWORD(WINAPI*)(HANDLE registration);
+
+constexpr DWORD kByCall = 2;
+
+template <typename Function>
+Function power_function(const char* name) {
+  const HMODULE library = GetModuleHandleW(L"powrprof.dll");
+  return reinterpret_cast<Function>(reinterpret_cast<void*>(GetProcAddress(library, name)));
+}
+
+}  // namespace
+
+struct SystemBus::Impl {
+  Impl() {
+    const auto subscribe = power_function<Register>("PowerRegisterSuspendResumeNotification");
+    PowerCall call{&on_power, this};
+    if (subscribe != nullptr) (void)subscribe(kByCall, &call, &registration);
+  }
+
+  ~Impl() {
+    const auto end = power_function<Unregister>("PowerUnregisterSuspendResumeNotification");
+    if (registration != nullptr && end != nullptr) (void)end(registration);
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  static ULONG CALLBACK on_power(PVOID context, ULONG kind, PVOID /*setting*/) {
+    auto& self = *static_cast<Impl*>(context);
+    std::unique_lock lock(self.mutex);
+    self.is_suspending = kind == PBT_APMSUSPEND;
+    self.may_sleep = false;
+    if (self.is_suspending) self.changed.wait_for(lock, kHandOver, [&] { return self.may_sleep; });
+    return 0;
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_suspending = false;
+  bool may_sleep = false;
+  HANDLE registration = nullptr;
+};
+
+SystemBus::SystemBus(Options /*options*/) : impl_(std::make_unique<Impl>()) {}
+
+SystemBus::~SystemBus() = default;
+
+std::optional<UseReading> SystemBus::read(Instant now) {
+  if (is_screen_kept_on()) return UseReading{"Windows", now, "a program keeps the screen on"};
+  const std::optional<Millis> here = idle_here();
+  const std::optional<Millis> elsewhere = idle_elsewhere();
+  if (!here && !elsewhere) return std::nullopt;
+  const bool is_here = here && (!elsewhere || *here <= *elsewhere);
+  return UseReading{"Windows", now - (is_here ? *here : *elsewhere),
+                    is_here ? "this session" : "another session"};
+}
+
+bool SystemBus::is_suspending() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->is_suspending;
+}
+
+bool SystemBus::has_desktop() const {
+  return own_session() != 0;
+}
+
+// The service that knows takes COM; what is unknown counts as not metered.
+std::optional<bool> SystemBus::is_metered() const {
+  return std::nullopt;
+}
+
+void SystemBus::allow_sleep() {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->may_sleep = true;
+  impl_->changed.notify_all();
+}
+
+std::vector<std::unique_ptr<UseSource>> use_sources(const std::string& /*root*/) {
+  return {};
+}
+
+Error help_session(const std::vector<std::string>& /*control_paths*/) {
+  return {ErrorCode::kInvalidArgument, "Windows tells of its sessions itself: no helper is needed"};
+}
+
+}  // namespace gleaner::volunteer

@@ -89,11 +89,11 @@ class Windows(EndToEndTest):
                 break
         return code, program
 
-    def join(self, line, *arguments, simd=None):
-        """A volunteer that has been let in."""
+    def join(self, line, *arguments, simd=None, manners=tuple(UNMANNERED)):
+        """A volunteer that trains."""
         for _ in range(STARTS_MAX):
             program = self.start(line, "--threads", 1, "--log-format", "json", "--retry-ms-min", 20,
-                                 "--retry-ms-max", 200, *UNMANNERED, *arguments, simd=simd)
+                                 "--retry-ms-max", 200, *manners, *arguments, simd=simd)
             try:
                 program.wait_for(lambda: "training" in program.said(), "training")
                 return program
@@ -179,6 +179,20 @@ class Windows(EndToEndTest):
         self.assertIn("paused by its owner", self.ask("log"))
         self.ask("finish")
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+
+    def test_a_key_pauses_it(self):
+        key = self.cluster.path("key.exe")
+        source = ("#include <windows.h>\nint main() { INPUT key = {}; key.type = INPUT_KEYBOARD; key.ki.wVk = VK_SHIFT;\n"
+                  "return SendInput(1, &key, sizeof key) == 1 ? 0 : 1; }\n")
+        subprocess.run([COMPILER, "-static", "-x", "c++", "-", "-o", key], input=source, text=True, check=True)
+        setup = small_setup(self.cluster).with_flag("--epochs", ENDLESS)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        volunteer = self.join(master.wait_event("listening")["join"], manners=["--when", "idle", "--idle-after-s", 5])
+        subprocess.run([WINE, key], env=dict(os.environ, **self.environment), check=True)
+        volunteer.wait_said("the machine is in use (Windows: this session)")
+        pause = len(volunteer.events())
+        volunteer.wait_for(lambda: any(event.get("activity") == "training" for event in volunteer.events()[pause:]),
+                           "training again")
 
     def at_logon(self):
         """Commands that Windows runs when the user logs in."""

@@ -61,6 +61,16 @@ bool finish() {
   return ask_volunteer(paths.front(), R"({"verb":"finish"})").ok();
 }
 
+// Waits until the volunteer that was asked has ended, a minute at most: the next one cannot listen
+// before.
+void wait_for_end() {
+  constexpr DWORD kPauseMs = 100;
+  const auto paths = control_paths("", "");
+  for (int left = 600; left > 0 && ControlClient::connect(paths.front()).ok(); --left) {
+    Sleep(kPauseMs);
+  }
+}
+
 }  // namespace
 
 std::string line_file() {
@@ -104,7 +114,7 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
                                      os::error_words(static_cast<unsigned long>(error))};
   }
   // One that runs has the line of before.
-  (void)finish();
+  if (finish()) wait_for_end();
   if (!place.run(command)) return cannot_start();
   return reach_sentence(*address, reached) +
          fmt::format(

@@ -8,11 +8,14 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import time
 import unittest
 
-from harness import (ENDLESS, IS_LONG, ROOT, RUN_SECONDS, UNMANNERED, Cluster, EndToEndTest, finished, simd_levels,
-                     small_setup)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+from harness import (ENDLESS, IS_LONG, ROOT, RUN_SECONDS, UNMANNERED, Cluster, EndToEndTest, finished,  # noqa: E402
+                     simd_levels, small_setup)
 
 BUILD = "tools/packaging/windows/build"
 TARGET = "x86_64-w64-mingw32"

@@ -1,90 +1,34 @@
 #include "volunteer/lend/control_client.hpp"
 
-#include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <utility>
 
 namespace gleaner::volunteer {
 namespace {
 
-constexpr timeval kPatience{5, 0};
 constexpr std::size_t kAnswerBytesMax = std::size_t{1} << 20;
 
-Error failure(const std::string& what) {
-  const int code = errno;
-  return {ErrorCode::kIo, fmt::format("{}: {}", what, std::generic_category().message(code))};
-}
-
 }  // namespace
-
-std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder) {
-  if (!given.empty()) return {given};
-  std::vector<std::string> paths;
-  const auto add = [&](const char* folder, const char* rest) {
-    if (folder != nullptr && *folder != '\0') {
-      paths.push_back((std::filesystem::path(folder) / rest).string());
-    }
-  };
-  // NOLINTBEGIN(concurrency-mt-unsafe): at the start there is one thread
-  add(std::getenv("RUNTIME_DIRECTORY"), "control");
-  add(std::getenv("XDG_RUNTIME_DIR"), "gleaner-volunteer/lend");
-  // NOLINTEND(concurrency-mt-unsafe)
-  add(cache_folder.c_str(), "control");
-  return paths;
-}
-
-Result<ControlClient> ControlClient::connect(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    return Error{ErrorCode::kInvalidArgument, path + " is longer than the system takes"};
-  }
-  std::copy(path.begin(), path.end(), static_cast<char*>(address.sun_path));
-  const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return failure("no socket");
-  ControlClient client(descriptor);
-  (void)setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
-  if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return failure(path);
-  }
-  return client;
-}
 
 ControlClient::ControlClient(ControlClient&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)) {}
 
-ControlClient::~ControlClient() {
-  if (socket_ >= 0) close(static_cast<int>(socket_));
-}
-
 Result<std::string> ControlClient::ask(const std::string& request) {
   const std::string line = request + "\n";
-  const int descriptor = static_cast<int>(socket_);
   for (std::size_t sent = 0; sent < line.size();) {
-    const ssize_t bytes = send(descriptor, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    const auto bytes = send_some(std::string_view(line).substr(sent));
+    if (!bytes) return bytes.error();
     // One that refuses has answered already, and hung up.
-    if (bytes < 0 && errno == EPIPE) break;
-    if (bytes < 0) return failure("the volunteer does not listen");
-    sent += static_cast<std::size_t>(bytes);
+    if (*bytes == 0) break;
+    sent += *bytes;
   }
   std::string answer;
   std::array<char, 4096> part{};
   while (answer.size() < kAnswerBytesMax) {
-    const ssize_t bytes = recv(descriptor, part.data(), part.size(), 0);
-    if (bytes < 0) return failure("the volunteer does not answer");
-    if (bytes == 0) return Error{ErrorCode::kIo, "the volunteer hung up"};
-    answer.append(part.data(), static_cast<std::size_t>(bytes));
+    const auto bytes = receive_some(part);
+    if (!bytes) return bytes.error();
+    if (*bytes == 0) return Error{ErrorCode::kIo, "the volunteer hung up"};
+    answer.append(part.data(), *bytes);
     if (answer.back() == '\n') {
       answer.pop_back();
       return answer;

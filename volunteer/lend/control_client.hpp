@@ -2,8 +2,11 @@
 // seconds at most.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/result.hpp"
@@ -28,6 +31,10 @@ class ControlClient {
 
  private:
   explicit ControlClient(std::intptr_t socket) : socket_(socket) {}
+
+  // Both return how many bytes moved; 0 when the volunteer has hung up.
+  Result<std::size_t> send_some(std::string_view text);
+  Result<std::size_t> receive_some(std::span<char> part);
 
   std::intptr_t socket_ = -1;  // or a handle of Windows
 };

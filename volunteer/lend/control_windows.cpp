@@ -8,7 +8,6 @@
 #include <sddl.h>
 
 #include <algorithm>
-#include <array>
 #include <asio/steady_timer.hpp>
 #include <asio/windows/overlapped_ptr.hpp>
 #include <asio/windows/stream_handle.hpp>
@@ -26,7 +25,6 @@ namespace {
 constexpr char kPipes[] = R"(\\.\pipe\)";
 constexpr DWORD kPatienceMs = 5'000;
 constexpr DWORD kBufferBytes = 64 << 10;
-constexpr std::size_t kAnswerBytesMax = std::size_t{1} << 20;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 // A path becomes the name of a pipe, which has no folders.
@@ -41,37 +39,6 @@ std::wstring pipe_name(const std::string& path) {
 Error failure(const std::string& what, DWORD error) {
   return {ErrorCode::kIo, fmt::format("{}: {}", what, os::error_words(error))};
 }
-
-}  // namespace
-
-std::vector<std::string> control_paths(const std::string& given,
-                                       const std::string& /*cache_folder*/) {
-  if (!given.empty()) return {given};
-  const char* user = std::getenv("USERNAME");  // NOLINT(concurrency-mt-unsafe): one thread
-  return {fmt::format("{}gleaner-volunteer-{}", kPipes, user == nullptr ? "" : user)};
-}
-
-Result<ControlClient> ControlClient::connect(const std::string& path) {
-  const std::wstring name = pipe_name(path);
-  for (;;) {
-    const HANDLE pipe = CreateFileW(name.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr,
-                                    OPEN_EXISTING, FILE_FLAG_OVERLAPPED, nullptr);
-    if (pipe != INVALID_HANDLE_VALUE) return ControlClient(reinterpret_cast<std::intptr_t>(pipe));
-    const DWORD error = GetLastError();
-    if (error != ERROR_PIPE_BUSY || WaitNamedPipeW(name.c_str(), kPatienceMs) == 0) {
-      return failure(path, error);
-    }
-  }
-}
-
-ControlClient::ControlClient(ControlClient&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)) {}
-
-ControlClient::~ControlClient() {
-  if (socket_ != -1) CloseHandle(reinterpret_cast<HANDLE>(socket_));
-}
-
-namespace {
 
 // Waits for a transfer that has begun; an error of the system's, or 0.
 DWORD await(HANDLE pipe, OVERLAPPED& transfer, bool is_done, DWORD& bytes) {
@@ -98,41 +65,52 @@ struct Done {
 
 }  // namespace
 
-Result<std::string> ControlClient::ask(const std::string& request) {
-  const HANDLE pipe = reinterpret_cast<HANDLE>(socket_);
-  const std::string line = request + "\n";
-  for (std::size_t sent = 0; sent < line.size();) {
-    Done done;
-    DWORD bytes = 0;
-    const bool is_sent = WriteFile(pipe, line.data() + sent, static_cast<DWORD>(line.size() - sent),
-                                   nullptr, &done.transfer) != 0;
-    const DWORD error = await(pipe, done.transfer, is_sent, bytes);
-    if (error != 0) return failure("the volunteer does not listen", error);
-    sent += bytes;
-  }
-  std::string answer;
-  std::array<char, 4096> part{};
-  while (answer.size() < kAnswerBytesMax) {
-    Done done;
-    DWORD bytes = 0;
-    const bool is_read =
-        ReadFile(pipe, part.data(), static_cast<DWORD>(part.size()), nullptr, &done.transfer) != 0;
-    const DWORD error = await(pipe, done.transfer, is_read, bytes);
-    if (error == ERROR_BROKEN_PIPE) return Error{ErrorCode::kIo, "the volunteer hung up"};
-    if (error != 0) return failure("the volunteer does not answer", error);
-    answer.append(part.data(), bytes);
-    if (!answer.empty() && answer.back() == '\n') {
-      answer.pop_back();
-      return answer;
-    }
-  }
-  return Error{ErrorCode::kIo, "the volunteer's answer has no end"};
+std::vector<std::string> control_paths(const std::string& given,
+                                       const std::string& /*cache_folder*/) {
+  if (!given.empty()) return {given};
+  const char* user = std::getenv("USERNAME");  // NOLINT(concurrency-mt-unsafe): one thread
+  return {fmt::format("{}gleaner-volunteer-{}", kPipes, user == nullptr ? "" : user)};
 }
 
-Result<std::string> ask_volunteer(const std::string& path, const std::string& request) {
-  auto client = ControlClient::connect(path);
-  if (!client) return client.error();
-  return client->ask(request);
+Result<ControlClient> ControlClient::connect(const std::string& path) {
+  const std::wstring name = pipe_name(path);
+  for (;;) {
+    const HANDLE pipe = CreateFileW(name.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr,
+                                    OPEN_EXISTING, FILE_FLAG_OVERLAPPED, nullptr);
+    if (pipe != INVALID_HANDLE_VALUE) return ControlClient(reinterpret_cast<std::intptr_t>(pipe));
+    const DWORD error = GetLastError();
+    if (error != ERROR_PIPE_BUSY || WaitNamedPipeW(name.c_str(), kPatienceMs) == 0) {
+      return failure(path, error);
+    }
+  }
+}
+
+ControlClient::~ControlClient() {
+  if (socket_ != -1) CloseHandle(reinterpret_cast<HANDLE>(socket_));
+}
+
+Result<std::size_t> ControlClient::send_some(std::string_view text) {
+  const HANDLE pipe = reinterpret_cast<HANDLE>(socket_);
+  Done done;
+  DWORD bytes = 0;
+  const bool is_sent =
+      WriteFile(pipe, text.data(), static_cast<DWORD>(text.size()), nullptr, &done.transfer) != 0;
+  const DWORD error = await(pipe, done.transfer, is_sent, bytes);
+  if (error == ERROR_BROKEN_PIPE || error == ERROR_NO_DATA) return std::size_t{0};
+  if (error != 0) return failure("the volunteer does not listen", error);
+  return std::size_t{bytes};
+}
+
+Result<std::size_t> ControlClient::receive_some(std::span<char> part) {
+  const HANDLE pipe = reinterpret_cast<HANDLE>(socket_);
+  Done done;
+  DWORD bytes = 0;
+  const bool is_read =
+      ReadFile(pipe, part.data(), static_cast<DWORD>(part.size()), nullptr, &done.transfer) != 0;
+  const DWORD error = await(pipe, done.transfer, is_read, bytes);
+  if (error == ERROR_BROKEN_PIPE) return std::size_t{0};
+  if (error != 0) return failure("the volunteer does not answer", error);
+  return std::size_t{bytes};
 }
 
 struct ControlServer::Impl {

@@ -1,4 +1,4 @@
-// A model configuration that suits a data set, and why. Pure; common/train/RECIPES.md explains
+// A model configuration that suits a data set, and why. Pure; common/model/RECIPES.md explains
 // each rule.
 #pragma once
 

@@ -48,7 +48,7 @@ struct SparseUpdate {
 
 // How a commit writes down what a round did to a row: 15 levels a weight, in units of a scale a
 // row. Half a level is 7 % of the row's largest change; what rounding takes away is gone from the
-// holder's copy too, and accuracy does not notice (common/train/RECIPES.md).
+// holder's copy too, and accuracy does not notice (common/model/RECIPES.md).
 
 inline constexpr int kDeltaLevelMax = 7;
 // The largest change of a weight in one round, as of a bias: the largest finite half.

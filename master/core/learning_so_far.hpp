@@ -38,7 +38,7 @@ std::string sentence(const Divergence& divergence);
 class CodeLengths {
  public:
   static constexpr std::uint64_t kWindow = 512;
-  // Measured in common/train/RECIPES.md, "Lag": harmless falls are by 6 and less.
+  // Measured in common/model/RECIPES.md, "Lag": harmless falls are by 6 and less.
   static constexpr double kFallMax = 16;
   static constexpr double kWeakBelow = 0.25;
 

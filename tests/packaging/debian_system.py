@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
-from harness import TIME_FACTOR  # noqa: E402
+from harness import ROOT, TIME_FACTOR  # noqa: E402
 
 SUITE = "bookworm"
 
@@ -45,6 +45,16 @@ def make_root(folder, variant, *packages):
     subprocess.run(
         ["mmdebstrap", "--quiet", f"--variant={variant}", f"--include={','.join(packages)}",
          "--skip=cleanup/apt/lists", SUITE, folder, *sources()], check=True, timeout=600 * TIME_FACTOR)
+
+
+def copy_checkout(folder):
+    """The files that git keeps, as they are here, in a folder that is made."""
+    folder.mkdir(parents=True)
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    packed = subprocess.run(["tar", "--null", "--files-from=-", "--create"], cwd=ROOT, input=files,
+                            stdout=subprocess.PIPE, check=True).stdout
+    subprocess.run(["tar", "--extract"], cwd=folder, input=packed, check=True)
+    return folder
 
 
 class DebianSystem:

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from debian_system import make_root, why_not
+from debian_system import copy_checkout, make_root, why_not
 
 from harness import IS_LONG, ROOT, RUN_SECONDS, UNMANNERED, EndToEndTest, finished, small_setup
 from test_hardening import check_hardened
@@ -27,12 +27,7 @@ class Portable(EndToEndTest):
         check_hardened(self, self.program)
 
     def test_another_folder_gives_the_same_bits(self):
-        copy = self.cluster.path("a/longer/name/of/a/folder")
-        copy.mkdir(parents=True)
-        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-        packed = subprocess.run(["tar", "--null", "--files-from=-", "--create"], cwd=ROOT, input=files,
-                                stdout=subprocess.PIPE, check=True).stdout
-        subprocess.run(["tar", "--extract"], cwd=copy, input=packed, check=True)
+        copy = copy_checkout(self.cluster.path("a/longer/name/of/a/folder"))
         out = self.cluster.path("out")
         subprocess.run([copy / BUILD, out], check=True)
         self.assertEqual((out / "gleaner-volunteer.sha256").read_text(),

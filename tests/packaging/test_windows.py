@@ -8,14 +8,13 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from debian_system import copy_checkout
 
-from harness import (ENDLESS, IS_LONG, ROOT, RUN_SECONDS, UNMANNERED, Cluster, EndToEndTest, finished,  # noqa: E402
-                     simd_levels, small_setup)
+from harness import (ENDLESS, IS_LONG, ROOT, RUN_SECONDS, UNMANNERED, Cluster, EndToEndTest, finished, simd_levels,
+                     small_setup)
 
 BUILD = "tools/packaging/windows/build"
 TARGET = "x86_64-w64-mingw32"
@@ -31,8 +30,8 @@ BYTES_MAX = 12_000_000
 SYSTEM_LIBRARIES = {"advapi32", "bcrypt", "crypt32", "kernel32", "msvcrt", "mswsock", "powrprof", "shell32", "user32",
                     "ws2_32", "wtsapi32"}
 
-# What wine itself says when it has failed; nothing of ours makes it say so. A program that ends with one of
-# these is started again.
+# Wine's own messages when it has failed, whatever program it runs. A program that ends with one of these is
+# started again.
 WINE_FAULTS = ("wine client error", "wine: Unhandled page fault on read access to 0000000000000000 at address 00000000",
                "could not load kernel32.dll", "wineserver: ", "failed to start wineserver")
 STARTS_MAX = 4
@@ -126,12 +125,7 @@ class Windows(EndToEndTest):
         self.assertEqual(aligned_moves(self.program, f"{TARGET}-objdump"), [])
 
     def test_another_folder_gives_the_same_bits(self):
-        copy = self.cluster.path("a/longer/name/of/a/folder")
-        copy.mkdir(parents=True)
-        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-        packed = subprocess.run(["tar", "--null", "--files-from=-", "--create"], cwd=ROOT, input=files,
-                                stdout=subprocess.PIPE, check=True).stdout
-        subprocess.run(["tar", "--extract"], cwd=copy, input=packed, check=True)
+        copy = copy_checkout(self.cluster.path("a/longer/name/of/a/folder"))
         out = self.cluster.path("out")
         subprocess.run([copy / BUILD, out], check=True)
         self.assertEqual((out / self.program.name).read_bytes(), self.program.read_bytes())

@@ -8,8 +8,8 @@
 PyTorch: a dense network of the same shape over DistributedDataParallel and gloo, under `torchrun`, which
 restarts the processes that are there when one goes, from a checkpoint of every --save-every steps. Its
 first worker, whose agent the others meet at, is never killed, as Gleaner's master is not here; tools/chaos
-kills that too. fastText has no workers: it trains the same task with one thread and with two, and begins
-again when it is killed.
+kills that too. fastText keeps no checkpoints: it trains the same task with one thread and with two, and nobody
+kills it.
 
 Every trainer's workers have one thread. The time to the end says how much longer the kills make a trainer's
 own calm run; the times of different trainers do not compare, because they train different networks. Work
@@ -98,7 +98,7 @@ def under_kills(kills, is_over, start, kill):
     return time.monotonic() - begun
 
 
-def gleaner(cluster, setup, options, kills, name):
+def gleaner(cluster, setup, _options, kills, name):
     store = cluster.path(f"gleaner-{name}")
     master = setup.start_master(cluster, store, "--listen", "127.0.0.1:0", "--threads", 1)
     address = master.wait_event("listening")["address"]
@@ -158,9 +158,7 @@ def torch(cluster, setup, options, kills, name):
     return seconds, sha256(model), trained / needed - 1
 
 
-def fasttext(cluster, setup, options, kills, name):
-    """`name` ends with the threads. Its kills are those of the first machine."""
-    threads = name.rpartition("-")[2]
+def fasttext(cluster, setup, options, threads, name):
     text, model = cluster.path("fasttext.txt"), cluster.path(f"fasttext-{name}")
     with open(setup.train, encoding="utf-8") as lines, open(text, "w", encoding="utf-8") as words:
         next(lines)
@@ -170,7 +168,7 @@ def fasttext(cluster, setup, options, kills, name):
                         + " ".join("f" + pair.partition(":")[0] for pair in rest.split()) + "\n")
     begun = time.monotonic()
     subprocess.run(["fasttext", "supervised", "-input", text, "-output", model, "-dim", str(options.hidden),
-                    "-epoch", str(options.epochs), "-loss", "ova", "-thread", threads], check=True,
+                    "-epoch", str(options.epochs), "-loss", "ova", "-thread", str(threads)], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.monotonic() - begun, sha256(f"{model}.bin"), None
 
@@ -213,7 +211,7 @@ def main():
         else:
             print("left out: Debian's Python has no PyTorch: install python3-torch")
         if shutil.which("fasttext"):
-            runs = [fasttext(cluster, setup, options, None, f"{run}-{threads}")
+            runs = [fasttext(cluster, setup, options, threads, f"{threads}-{run}")
                     for threads in (1, 2) for run in range(2)]
             row("fastText, one thread and two, nobody killed", runs, runs[0][0])
         else:

@@ -145,9 +145,13 @@ def torch(cluster, setup, options, kills, name):
     model = folder / "model.pt"
     try:
         def is_over():
-            if agents[0].poll() is not None and not model.exists():
-                raise RuntimeError("the first agent ended: " + (folder / "agent-0.log").read_text()[-2000:])
-            return model.exists()
+            if model.exists():
+                return True
+            # An agent gives up when another goes while they meet; then somebody starts it again.
+            for worker in [worker for worker, agent in agents.items() if agent.poll() is not None]:
+                kill(worker)
+                start(worker)
+            return False
 
         seconds = under_kills(kills, is_over, start, kill)
     finally:

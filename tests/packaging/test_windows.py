@@ -147,10 +147,11 @@ class Windows(EndToEndTest):
         line = master.wait_event("listening")["join"]
         cache = self.cluster.path(f"cache-{simd}")
         volunteer = self.join(line, "--once", "--cache", cache, simd=simd)
-        self.cluster.volunteer(line)
         for _ in range(kills):
             volunteer.kill()
             volunteer = self.join(line, "--once", "--cache", cache, simd=simd)
+        # Last, so that it does not end the run while wine starts.
+        self.cluster.volunteer(line)
         self.assertEqual(finished(master, 4 * RUN_SECONDS)["digest"], calm)
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
 

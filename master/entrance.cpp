@@ -57,13 +57,14 @@ Entrance::Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config,
       stranger_log_(kStrangerLogPeriod, kStrangerLogLines) {}
 
 Result<void> Entrance::open(Observer observer) {
-  if (config_.network.listen.empty()) return {};
-  auto address = parse_host_port(config_.network.listen);
-  if (!address) return address.error();
-  auto acceptor = listen(io_.get_executor(), *address);
+  const bool is_for_others = !config_.network.listen.empty();
+  auto where = parse_host_port(is_for_others ? config_.network.listen : "127.0.0.1:0");
+  if (!where) return where.error();
+  auto acceptor = listen(io_.get_executor(), *where);
+  if (!acceptor && !is_for_others) return {};
   if (!acceptor) return acceptor.error();
   acceptor_.emplace(std::move(*acceptor));
-  config_.network.listen = to_text(acceptor_->local_endpoint());
+  if (is_for_others) config_.network.listen = address();
   if (auto opened = open_gate(std::move(observer.gate)); !opened) return opened;
   os::raise_descriptor_limit();
   TcpLinkOptions options = link_options(config_);
@@ -78,12 +79,17 @@ Result<void> Entrance::open(Observer observer) {
   return {};
 }
 
+std::string Entrance::address() const {
+  return to_text(acceptor_->local_endpoint());
+}
+
 void Entrance::close() {
   if (lobby_) lobby_->stop();
 }
 
 Result<void> Entrance::open_gate(Gate::Observer observer) {
-  if (config_.network.insecure) {
+  const bool is_for_others = !config_.network.listen.empty();
+  if (config_.network.insecure && is_for_others) {
     gate_ = Gate::open_to_all();
     console_.log(LogLevel::kWarning,
                  "--insecure: nothing is encrypted, and anybody who reaches the port takes part; "
@@ -94,6 +100,7 @@ Result<void> Entrance::open_gate(Gate::Observer observer) {
     gate_ = std::move(*gate);
     tls_.emplace(*gate_->key());
   }
+  if (!is_for_others) return {};
   const auto local = acceptor_->local_endpoint();
   const AdvertisedHost host =
       advertised_host(config_.network.advertise, {local.address().to_string(), local.port()},

@@ -39,20 +39,23 @@ class Entrance {
   Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, std::string store,
            Console& console);
 
-  // Listens at network.listen, which names the port taken from then on; does nothing where it is
-  // empty.
+  // Listens at network.listen, which names the port taken from then on. Where it is empty, a free
+  // port of this machine alone takes questions, encrypted; on a machine without a loopback, none.
   Result<void> open(Observer observer);
   void close();
 
   [[nodiscard]] bool is_open() const { return acceptor_.has_value(); }
 
-  // Null where it does not listen, or does not encrypt.
+  // Null where it is not open, or does not encrypt.
   [[nodiscard]] const KeyPair* key() const { return is_open() ? gate_->key() : nullptr; }
 
   // Requires is_open().
   [[nodiscard]] Gate& gate() { return *gate_; }
 
-  // HOST:PORT that join lines name. Empty before open(), and where it does not listen.
+  // HOST:PORT at which it listens. Requires is_open().
+  [[nodiscard]] std::string address() const;
+
+  // HOST:PORT that join lines name. Empty before open(), and without network.listen.
   [[nodiscard]] const std::string& where() const { return where_; }
 
   // Keeps out whose answers were false, and says so where their invite is suspended for it.

@@ -385,10 +385,11 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
 }
 
 void MasterRun::train(const ResumePoint& resume) {
-  RunningMaster here{config_.network.listen, raw(resume.first_epoch)};
-  if (config_.network.insecure) here.port = MasterPort::kPlain;
-  if (!entrance_.is_open() && web_) here = {to_text(web_->address()), here.life, MasterPort::kPage};
-  if (entrance_.is_open() || web_) note_.emplace(folder_.reach(), here);
+  if (entrance_.is_open()) {
+    const bool is_plain = entrance_.key() == nullptr;
+    note_.emplace(folder_.reach(),
+                  RunningMaster{entrance_.address(), raw(resume.first_epoch), is_plain});
+  }
   own_->start();
   watch_signals();
   runner_->start();

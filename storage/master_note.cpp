@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -13,8 +11,8 @@ namespace gleaner {
 namespace {
 
 constexpr const char* kNoteFile = "/MASTER";
-constexpr std::array<const char*, 3> kPorts = {"tls", "plain", "page"};  // in MasterPort's order
-constexpr const char* kLockFile = "/LOCK";                               // RocksDB's
+constexpr const char* kPlain = "plain";
+constexpr const char* kLockFile = "/LOCK";  // RocksDB's
 
 }  // namespace
 
@@ -24,8 +22,8 @@ MasterNote::MasterNote(const std::string& store, const RunningMaster& master)
   const std::string beside = path_ + ".dbtmp";
   {
     std::ofstream file(beside);
-    file << master.address << ' ' << master.life << ' '
-         << kPorts.at(static_cast<std::size_t>(master.port)) << '\n';
+    file << master.address << ' ' << master.life << ' ' << (master.is_plain ? kPlain : "tls")
+         << '\n';
   }
   std::error_code error;
   std::filesystem::rename(beside, path_, error);
@@ -41,9 +39,7 @@ std::optional<RunningMaster> read_master_note(const std::string& store) {
   RunningMaster master;
   std::string port;
   if (!(file >> master.address >> master.life >> port)) return std::nullopt;
-  const auto known = std::find(kPorts.begin(), kPorts.end(), port);
-  if (known == kPorts.end()) return std::nullopt;
-  master.port = static_cast<MasterPort>(known - kPorts.begin());
+  master.is_plain = port == kPlain;
   return master;
 }
 

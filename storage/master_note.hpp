@@ -9,14 +9,10 @@
 
 namespace gleaner {
 
-// The server at a master's address: its port for volunteers, encrypted or in plain text, or,
-// where it has none, its page.
-enum class MasterPort : std::uint8_t { kEncrypted, kPlain, kPage };
-
 struct RunningMaster {
   std::string address;     // HOST:PORT
   std::uint64_t life = 0;  // which start of the run's master it is
-  MasterPort port = MasterPort::kEncrypted;
+  bool is_plain = false;   // it encrypts nothing
   friend bool operator==(const RunningMaster&, const RunningMaster&) = default;
 };
 

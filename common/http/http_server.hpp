@@ -68,7 +68,6 @@ struct StreamPosition {
 
 inline constexpr const char* kHttpText = "text/plain; charset=utf-8";
 inline constexpr const char* kHttpJson = "application/json";
-inline constexpr const char* kHttpBytes = "application/octet-stream";
 
 struct HttpReply {
   unsigned status = 200;

@@ -281,7 +281,7 @@ void add_network(Settings& settings, MasterConfig& c) {
   settings.begin_section("network", "How volunteers reach the master.");
   settings.add("listen", SettingScope::kMachine, "",
                "Address at which volunteers join; port 0 takes a free one and says which. Empty: "
-               "only local volunteers.",
+               "only local volunteers, and a free port of this machine for questions.",
                host_port_setting(c.network.listen, false));
   settings.add("advertise", SettingScope::kMachine, "",
                "Host that the join lines name, and a port where it is another than that of listen: "

@@ -7,10 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "common/bytes.hpp"
 #include "common/http/page_assets.hpp"
 #include "master/see/view_json.hpp"
-#include "schema/wire/codec.hpp"
 
 namespace gleaner {
 namespace {
@@ -192,14 +190,6 @@ HttpReply RunApi::join(Reader reader) const {
   return text_reply(200, kHttpJson, join_json(listening_));
 }
 
-HttpReply RunApi::status(Reader reader) {
-  RunStatus status = view_of(reader).status;
-  if (reader < Reader::kAdmin) {
-    for (VolunteerEntry& volunteer : status.volunteers) volunteer.peer.clear();
-  }
-  return text_reply(200, kHttpBytes, std::string(as_text(encode(status))));
-}
-
 HttpReply RunApi::receipts(const HttpRequest& request, Reader reader) const {
   const auto numbered = [&](const char* key, std::uint64_t otherwise) {
     const std::string_view text = request.query(key);
@@ -262,7 +252,6 @@ HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, I
   if (auto asset = asset_reply(path, run_page_assets())) return *std::move(asset);
   const Reader reader = readers_.who(request.is_local, request.page_key);
   if (reader == Reader::kNobody) return readers_.refusal(request.page_key);
-  if (path == "/api/v1/status") return status(reader);
   if (path == "/api/v1/events") return events(request, reader);
   if (path == "/api/v1/history") return history(request);
   if (path == "/api/v1/history.csv") {

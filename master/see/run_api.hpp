@@ -66,7 +66,6 @@ class RunApi {
   [[nodiscard]] HttpReply history(const HttpRequest& request);
   [[nodiscard]] HttpReply join(Reader reader) const;
   // The answer that a tool gets by Observe, for tools that ask here.
-  [[nodiscard]] HttpReply status(Reader reader);
   [[nodiscard]] HttpReply receipts(const HttpRequest& request, Reader reader) const;
   [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now);
   // The present view as the reader sees it.

@@ -65,7 +65,7 @@ Result<AccessAnswer> change_access(const std::string& where, const AccessRequest
   if (const auto store = open_run_to_read(where); !store) return store.error();
   const auto note = read_master_note(where);
   std::optional<std::string> no_master;
-  if (note && note->port != MasterPort::kPage) {
+  if (note) {
     const auto address = owner_address(where, *note);
     if (!address) return address.error();
     auto answer = ask_access(*address, request);

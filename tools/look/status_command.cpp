@@ -216,23 +216,11 @@ Result<std::string> where_of(const StatusFlags& flags) {
   const char* master = std::getenv("GLEANER_MASTER");  // NOLINT(concurrency-mt-unsafe): one thread
   if (master != nullptr) return std::string(master);
   return Error{ErrorCode::kInvalidArgument,
-               "say where: the folder of a store, the line that its master prints, or the address "
-               "of its page"};
+               "say where: the folder of a store, or the line that its master prints"};
 }
 
 std::string another_run(const std::string& address) {
   return fmt::format("no master trains it now; at {} another run is trained", address);
-}
-
-Result<RunStatus> ask_as_owner(const std::string& folder, const RunningMaster& note) {
-  if (note.port == MasterPort::kPage) {
-    const auto page = parse_host_port(note.address);
-    if (!page) return page.error();
-    return ask_page({*page, ""});
-  }
-  const auto address = owner_address(folder, note);
-  if (!address) return address.error();
-  return ask_status(*address);
 }
 
 // The note is believed as far as the master that answers agrees with it and with the store.
@@ -240,22 +228,19 @@ Result<void> ask_noted_master(const std::string& folder, Learnt& learnt) {
   const std::optional<RunningMaster> note = read_master_note(folder);
   const std::optional<int> writer = writer_of(folder);
   if (!note) {
-    learnt.no_master =
-        writer ? fmt::format(
-                     "process {} trains it and takes no connections: start gleaner-master "
-                     "with --listen or --http to be able to ask it",
-                     *writer)
-               : "no master trains it now";
+    learnt.no_master = writer ? fmt::format("process {} has it and takes no questions yet", *writer)
+                              : "no master trains it now";
     return {};
   }
   learnt.address = note->address;
-  auto status = ask_as_owner(folder, *note);
+  const auto address = owner_address(folder, *note);
+  if (!address) return address.error();
+  auto status = ask_status(*address);
   if (!status) {
     const ErrorCode code = status.error().code;
-    const bool is_page = note->port == MasterPort::kPage;
-    if (code == ErrorCode::kInvite && !is_page) return status.error();
-    // The port that a killed master's page had may be anybody's.
-    if (code == ErrorCode::kIdentity || (is_page && code != ErrorCode::kIo)) {
+    if (code == ErrorCode::kInvite) return status.error();
+    // The port that a killed master had may be anybody's.
+    if (code == ErrorCode::kIdentity) {
       learnt.no_master = another_run(note->address);
       return {};
     }
@@ -287,27 +272,12 @@ Result<Learnt> learn(const StatusFlags& flags) {
     if (auto asked = ask_noted_master(*where, learnt); !asked) return asked.error();
     return learnt;
   }
-  if (where->starts_with(kPageScheme)) {
-    const auto page = parse_page_address(*where);
-    if (!page) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("{} is no address of a page: give http://HOST:PORT/#KEY, where #KEY "
-                               "may be missing",
-                               printable(*where))};
-    }
-    learnt.address = to_text(page->where);
-    learnt.subject = learnt.address;
-    auto status = ask_page(*page);
-    if (!status) return status.error();
-    learnt.status = std::move(*status);
-    return learnt;
-  }
   const auto address = parse_master_address(*where);
   if (!address && !where->starts_with(kAddressScheme)) {
     return Error{
         ErrorCode::kInvalidArgument,
         fmt::format("{} is neither the folder of a store nor the line that a master prints, "
-                    "gleaner://HOST:PORT/KEY.INVITE, nor a page, http://HOST:PORT",
+                    "gleaner://HOST:PORT/KEY.INVITE",
                     *where)};
   }
   if (!address) return address.error();
@@ -414,7 +384,7 @@ constexpr const char* kExitStatus =
 void add_common(CLI::App& verb, const std::shared_ptr<StatusFlags>& flags) {
   verb.add_option(
       "where", flags->where,
-      "a store's folder, the line that its master prints, or its page (otherwise GLEANER_MASTER)");
+      "a store's folder, or the line that its master prints (otherwise GLEANER_MASTER)");
   verb.add_flag("--insecure", flags->insecure,
                 "the address is HOST:PORT of a master in plain text");
   verb.add_flag("--json", flags->json, "one JSON object");
@@ -431,7 +401,6 @@ void add_status_commands(CLI::App& app, int& exit_status) {
                             "that no master trains, the last checkpoint is told.\n\n"
                             "Examples:\n"
                             "  gleaner status gleaner://10.0.0.5:7070/KEY.INVITE\n"
-                            "  gleaner status http://127.0.0.1:8080\n"
                             "  gleaner status run1 --json | jq .wait\n\n") +
                 kExitStatus);
   status.callback(

@@ -14,9 +14,9 @@ constexpr const char* kName = "atlas-7";
 constexpr const char* kPeer = "192.0.2.7:4000";
 constexpr const char* kStore = "/srv/runs";
 const std::vector<const char*> kPaths = {
-    "/api/v1/run",    "/api/v1/status",        "/api/v1/shards",  "/api/v1/volunteers",
-    "/api/v1/events", "/api/v1/configuration", "/api/v1/history", "/api/v1/history.csv",
-    "/metrics",       "/api/v1/receipts"};
+    "/api/v1/run",           "/api/v1/shards",  "/api/v1/volunteers",  "/api/v1/events",
+    "/api/v1/configuration", "/api/v1/history", "/api/v1/history.csv", "/metrics",
+    "/api/v1/receipts"};
 
 // A run in which every text names somebody, or a folder.
 PageView named_view() {

@@ -134,28 +134,6 @@ TEST_CASE("run api: addresses of volunteers are told with the page's key alone",
   REQUIRE(address(page_key_text(InviteSecret{2})).is_null());
 }
 
-TEST_CASE("run api: a tool gets the status whole, and addresses with the page's key alone",
-          "[http]") {
-  RunApi api("a", InviteSecret{1});
-  auto made = std::make_shared<PageView>();
-  made->status.shards.resize(2);
-  made->status.volunteers.resize(1);
-  made->status.volunteers[0].name = "atlas";
-  made->status.volunteers[0].peer = "192.0.2.7:4000";
-  PageNews news;
-  news.view = made;
-  api.take(std::move(news));
-  RunStatus expected = made->status;
-  for (const InviteSecret& key : {InviteSecret{1}, InviteSecret{2}}) {
-    Asked asked;
-    asked.page_key = page_key_text(key);
-    const auto status = decode(as_bytes(*ask(api, "/api/v1/status", asked).body));
-    REQUIRE(status);
-    REQUIRE(std::get<RunStatus>(*status) == expected);
-    expected.volunteers[0].peer.clear();
-  }
-}
-
 TEST_CASE("run api: a stream's reader gets the newest run once, and each event once", "[http]") {
   RunApi api("a", {});
   StreamPosition position{.is_local = true};

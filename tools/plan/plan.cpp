@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
+#include <tuple>
+#include <utility>
 
 #include "common/limits.hpp"
+#include "common/train/input_trainer.hpp"
 #include "common/train/shard_trainer.hpp"
+#include "common/train/wide_trainer.hpp"
 
 namespace gleaner {
 namespace {
@@ -20,10 +23,13 @@ constexpr double kGradientBits = 1.0;  // of an example's largest entry, if its 
 constexpr double kUnitBytes = 120;     // of a unit besides its examples
 constexpr double kResultBytes = 60;    // of a result, and per shard of a batch:
 constexpr double kOutcomeBytes = 32;
-constexpr double kLevelBytes = 0.4;     // of a committed weight, as zstd leaves them
-constexpr double kOutputRowBytes = 14;  // of a committed row besides: id, scale, bias, state
+constexpr double kLevelBytes = 0.4;       // of a committed weight, as zstd leaves them
+constexpr double kWideLevelBytes = 0.12;  // most weights of a wide row stay as they are
+constexpr double kOutputRowBytes = 14;    // of a committed row besides: id, scale, bias, state
 constexpr double kRecordBytes = 28;     // of a row or an entry in the store: key, checksum, filter
 constexpr double kStagedRowBytes = 15;  // of a staged row besides its weights, of four bits
+constexpr double kFeatureBytes = 7;     // of a feature of an example that is sent
+constexpr double kFeatureIdBytes = 3;   // of a weight's feature in a stored wide row
 constexpr double kWire = 1 + 66 / 1448.;            // TCP's headers, over Ethernet
 constexpr double kAcknowledged = 66 / (2 * 1448.);  // of the other way's bytes
 constexpr double kProgramBytes = 40e6;              // a program before it holds anything
@@ -32,6 +38,7 @@ constexpr double kStoreCacheBytes = 250e6;          // the store's caches and lo
 // The sizes that everything else is made of.
 struct Shape {
   double labels, features, hidden, tables;
+  double width;    // weights of a stored row
   double batch;    // examples
   double batches;  // per round
   double epoch_batches;
@@ -39,6 +46,7 @@ struct Shape {
   double output_rows, input_rows;       // touched in a round
   double stored_rows, stored_features;  // at the end of the run
   double shards, holders, held, share;  // held, share: the most that one volunteer has
+  double inputs, input_share;           // input shards and share of one volunteer that has any
 
   [[nodiscard]] double examples() const { return batch * batches; }
 };
@@ -71,8 +79,18 @@ Shape shape_of(const PlanInput& input) {
   s.input_rows = reached(words * s.examples(), s.features);
   s.stored_rows = reached(choices * run, s.labels);
   s.stored_features = reached(words * run, s.features);
+  s.width = is_wide(m) ? kWideWeights : s.hidden;
+  if (is_wide(m)) {
+    // Every row is there from the start.
+    s.stored_rows = static_cast<double>(m.wide_rows) * m.output_shards;
+    s.output_rows *= s.stored_rows / s.labels;
+    s.input_rows = s.stored_features = s.features = 0;
+  }
   s.shards = m.output_shards;
   s.holders = std::min<double>(input.volunteers.count, s.shards);
+  const bool lends = input.lends_input && !is_wide(m);
+  s.inputs = lends ? std::ceil(m.input_shards / std::min<double>(s.holders, m.input_shards)) : 0;
+  s.input_share = s.inputs / m.input_shards;
   s.held = std::ceil(s.shards / s.holders);
   s.share = s.held / s.shards;
   return s;
@@ -82,158 +100,137 @@ TrafficPlan traffic_of(const PlanInput& input, const Shape& s) {
   const double rectified =
       input.model.hidden_units == HiddenUnits::kLinear ? 1 : input.rectified_on;
   const double on = rectified * (1 - input.model.dropout);
-  const double codes = 4 + s.hidden * std::min(1.0, 1.0 / 8 + on);
+  const double codes = is_wide(input.model) ? 0 : 4 + s.hidden * std::min(1.0, 1.0 / 8 + on);
   const double labels = std::max(input.labels_per_point * s.share, 1e-3);
   const double label_bytes = std::ceil(std::log2(std::max(s.labels / labels, 2.0)) / 7);
   const double entry_bytes = (kGradientBits - input.model.gradient_step_log2) / 8;
+  const double gradient = 1 + on * s.hidden * entry_bytes;
   TrafficPlan t;
-  t.unit_down = kWire * (codes + 1 + labels * label_bytes + kUnitBytes / s.batch);
-  t.unit_up =
-      kWire * (1 + on * s.hidden * entry_bytes + (kResultBytes + kOutcomeBytes * s.held) / s.batch);
+  t.unit_down = kWire * (codes + 1 + labels * label_bytes + kUnitBytes / s.batch +
+                         s.input_share * (s.hidden / 8 + gradient));
+  t.unit_up = kWire * (gradient + (kResultBytes + kOutcomeBytes * s.held) / s.batch +
+                       s.input_share * s.hidden * (1.0 / 8 + 4 * rectified));
   t.commit_up =
-      kWire * s.output_rows * s.share * (kLevelBytes * s.hidden + kOutputRowBytes) / s.examples();
+      kWire *
+      (s.output_rows * s.share *
+           ((is_wide(input.model) ? kWideLevelBytes : kLevelBytes) * s.width + kOutputRowBytes) +
+       s.input_rows * s.input_share * kLevelBytes * s.hidden) /
+      s.examples();
   const double up = t.unit_up + t.commit_up;
   t.down = t.unit_down + kAcknowledged * up;
   t.up = up + kAcknowledged * t.unit_down;
-  t.master_down = s.holders * t.down;
-  t.master_up = s.holders * t.up;
-  t.download =
-      kWire * s.stored_rows * s.share * (4 * (s.hidden + 3) + s.tables * input.model.hash_bits / 8);
+  t.download = kWire * (s.stored_rows * s.share *
+                            (4 * (s.width + 3) + s.tables * input.model.hash_bits / 8) +
+                        4 * s.stored_features * s.hidden * s.input_share);
+  // Examples come once to those who need their features.
+  if (is_wide(input.model) || s.inputs > 0) {
+    t.download += kWire * kFeatureBytes * input.features_per_point * double(input.model.points);
+  }
   return t;
 }
 
-// From one batch to the next where several are under way: each visits all stations, which serve one
-// at a time for the seconds given, and besides is `delay` on its way. What a batch finds before it
-// at a station is what stands there with one batch fewer under way: mean-value analysis of a closed
-// network (Reiser and Lavenberg, J. ACM 27(2), 1980).
-double batch_seconds(double under_way, double delay, std::span<const double> stations) {
-  std::vector<double> queue(stations.size());
-  double between = 0;
-  for (double n = 1; n <= under_way; ++n) {
-    double trip = delay;
-    for (std::size_t i = 0; i < stations.size(); ++i) trip += stations[i] * (1 + queue[i]);
-    between = trip / n;
-    if (between == 0) break;
-    for (std::size_t i = 0; i < stations.size(); ++i) {
-      queue[i] = stations[i] * (1 + queue[i]) / between;
-    }
-  }
-  return between;
-}
-
-struct Pace {
-  double round = 0;
-  double trip = 0;
-  double examples_per_second = 0;
-};
-
-Pace pace_of(const PlanInput& input, const StepCosts& costs) {
-  const Shape s = shape_of(input);
-  const TrafficPlan t = traffic_of(input, s);
+void add_pace(const PlanInput& input, const StepCosts& costs, const Shape& s, Plan& plan) {
+  const TrafficPlan& t = plan.traffic;
   const double byte = input.volunteers.mbit > 0 ? 8e-6 / input.volunteers.mbit : 0;
   const double master_byte = input.master.mbit > 0 ? 8e-6 / input.master.mbit : 0;
   // A volunteer's threads share its shards evenly.
-  const double volunteer = s.batch * (s.share * s.active * costs.visit / input.volunteers.cores +
-                                      s.hidden * costs.around) +
-                           2 * costs.message;
+  const double features = s.features > 0 ? input.features_per_point * costs.feature : 0;
+  const double volunteer =
+      s.batch *
+          ((s.share * s.active * costs.visit + s.input_share * features) / input.volunteers.cores +
+           s.hidden * costs.around) +
+      2 * costs.message;
   // The master's network thread, and beside it the input layer and the sum of gradients.
   const double network = 2 * costs.message * s.holders;
   const double worker =
-      s.batch * (input.features_per_point * costs.feature + s.holders * s.hidden * costs.add_unit);
+      s.batch * ((s.inputs > 0 ? 0 : features) + s.holders * s.hidden * costs.add_unit);
   const double master = std::max(network, (worker + network) / input.master.cores);
-  const std::array stations = {volunteer,
-                               master,
-                               s.batch * t.down * byte,
-                               s.batch * t.up * byte,
-                               s.batch * t.master_down * master_byte,
-                               s.batch * t.master_up * master_byte};
-  const double in_flight = input.model.staleness + 1.0;
-  const double batch = in_flight < s.batches ? batch_seconds(in_flight, input.round_trip, stations)
-                                             : *std::max_element(stations.begin(), stations.end());
-  Pace pace;
-  pace.trip = input.round_trip + volunteer + master +
-              s.batch * (t.unit_down + t.unit_up) * (byte + s.holders * master_byte);
+  const std::pair<double, const char*> stations[] = {
+      {volunteer, "volunteers' processors"},
+      {master, "master's processor"},
+      {s.batch * std::max(t.down, t.up) * byte, "volunteers' links"},
+      {s.batch * std::max(t.down, t.up) * s.holders * master_byte, "master's link"}};
+  plan.trip_seconds = input.round_trip + volunteer + master +
+                      s.batch * (t.down + t.up) * (byte + s.holders * master_byte);
+  auto slowest = *std::ranges::max_element(stations, {}, &std::pair<double, const char*>::first);
+  // A lag bounds how many batches are under way; without a hidden layer none waits for another.
+  const double lag_seconds = plan.trip_seconds / (input.model.staleness + 1.0);
+  const bool has_lag = !is_wide(input.model) && input.model.staleness + 1.0 < s.batches;
+  if (has_lag && lag_seconds > slowest.first) slowest = {lag_seconds, "lag"};
+  plan.limit = slowest.second;
   // A round fills the pipeline, then keeps its pace.
-  pace.round = pace.trip + std::max(0.0, s.batches - 1) * batch;
-  pace.examples_per_second =
-      pace.round > 0 ? s.examples() / pace.round : std::numeric_limits<double>::infinity();
-  return pace;
-}
-
-PlanInput with_twice(PlanInput input, Resource resource) {
-  ModelConfig& m = input.model;
-  if (resource == Resource::kVolunteers) input.volunteers.cores *= 2;
-  if (resource == Resource::kShards) m.output_shards = std::min(2 * m.output_shards, m.labels);
-  if (resource == Resource::kMaster) input.master.cores *= 2;
-  if (resource == Resource::kMasterLink) input.master.mbit *= 2;
-  if (resource == Resource::kVolunteerLink) input.volunteers.mbit *= 2;
-  if (resource == Resource::kLag) m.staleness = 2 * m.staleness + 1;
-  if (resource == Resource::kRound) m.round_batches *= 2;
-  return input;
+  plan.round_seconds = plan.trip_seconds + std::max(0.0, s.batches - 1) * slowest.first;
+  plan.epoch_seconds = plan.round_seconds * s.epoch_batches / s.batches;
+  plan.examples_per_second = plan.round_seconds > 0 ? s.examples() / plan.round_seconds
+                                                    : std::numeric_limits<double>::infinity();
 }
 
 void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
-  const double row = 4 * (s.hidden + 1) + kRecordBytes;  // weights and optimizer state
+  const bool wide = is_wide(input.model);
+  const double row = 4 * (s.width + 1) + kRecordBytes;  // weights and optimizer state
   const double code_bytes = std::ceil(input.model.hash_bits / 8.0);
-  const double entry = s.tables > 0 ? s.tables * code_bytes + 1 + kRecordBytes : 0;
+  const double entry = wide           ? (s.width + 1) * kFeatureIdBytes + kRecordBytes
+                       : s.tables > 0 ? s.tables * code_bytes + 1 + kRecordBytes
+                                      : 0;
   plan.store_content = s.stored_rows * (row + 4 + entry) + s.stored_features * row + 4 * s.labels;
-  plan.store_most = 2 * plan.store_content +
-                    2 * (s.output_rows + s.input_rows) * (s.hidden / 2 + kStagedRowBytes);
+  plan.store_most =
+      3 * plan.store_content + 2 * (s.output_rows + s.input_rows) * (s.width / 2 + kStagedRowBytes);
   const double data = static_cast<double>(input.model.points) *
                       (8 * input.features_per_point + 4 * input.labels_per_point + 16);
-  const double input_layer = 4 * s.features * (s.hidden + 2) + 4 * s.input_rows * s.hidden;
+  const double input_layer =
+      s.inputs > 0 ? 0 : 4 * s.features * (s.hidden + 2) + 4 * s.input_rows * s.hidden;
   // Two rounds of activations are kept for replays; parts of commits have come, a byte a weight.
   const double log = 2 * s.examples() * plan.traffic.unit_down;
   const double parts = std::min(
       static_cast<double>(input.volunteers.count * kCommitPartsInFlight * 2 * kRowsPerChunkBytes),
-      s.output_rows * (s.hidden + 18));
-  plan.master_memory =
-      kProgramBytes + kStoreCacheBytes + data + input_layer + log + parts + 16 * s.labels;
+      s.output_rows * (s.width + 18));
+  plan.master_memory = kProgramBytes + std::min(kStoreCacheBytes, plan.store_content) + data +
+                       input_layer + log + parts + 16 * s.labels;
   // Its shards, and a round's commits until they have left.
-  plan.volunteer_memory = kProgramBytes +
-                          s.held * static_cast<double>(ShardTrainer::shard_bytes(input.model)) +
-                          s.output_rows * s.share * (1.5 * s.hidden + 28);
+  const auto shard = static_cast<double>(wide ? WideTrainer::shard_bytes(input.model)
+                                              : ShardTrainer::shard_bytes(input.model));
+  plan.volunteer_memory =
+      kProgramBytes + s.held * shard + s.output_rows * s.share * (1.5 * s.width + 28);
+  if (s.inputs > 0)
+    plan.volunteer_memory += s.inputs * double(InputTrainer::shard_bytes(input.model));
 }
 
-Result<void> check(const PlanInput& input) {
-  if (auto valid = validate(input.model); !valid) return valid;
-  if (is_wide(input.model)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "hidden is 0: runs without a hidden layer are not planned"};
-  }
-  return {};
+// A dead volunteer is found, and its shards are sent to the others and trained again there, half a
+// round on average; all wait for it.
+void add_deaths(const PlanInput& input, const StepCosts& costs, const Shape& s, Plan& plan) {
+  const double others = std::max(1.0, s.holders - 1);
+  const double mbit = input.volunteers.mbit > 0 ? input.volunteers.mbit : input.master.mbit;
+  const double sent = mbit > 0 ? plan.traffic.download * 8e-6 / mbit / others : 0;
+  const double again = s.examples() / 2 * s.share * s.active * costs.visit / others;
+  plan.death_seconds = input.silence + sent + again / input.volunteers.cores;
+  const double rate = input.volunteers.count * input.volunteers.deaths / 3600;
+  plan.deaths_fraction = rate * plan.death_seconds / (1 + rate * plan.death_seconds);
 }
 
 }  // namespace
 
 Result<Plan> make_plan(const PlanInput& input, const StepCosts& costs) {
-  if (auto checked = check(input); !checked) return checked.error();
+  if (auto valid = validate(input.model); !valid) return valid.error();
   const Shape s = shape_of(input);
-  const Pace pace = pace_of(input, costs);
   Plan plan;
-  plan.examples_per_second = pace.examples_per_second;
-  plan.round_seconds = pace.round;
-  plan.epoch_seconds = pace.round * s.epoch_batches / s.batches;
-  plan.run_seconds = plan.epoch_seconds * input.model.epochs;
-  plan.trip_seconds = pace.trip;
-  double most = 0;
-  for (std::size_t i = 0; i < kResources.size(); ++i) {
-    const auto resource = static_cast<Resource>(i);
-    const double speed = pace_of(with_twice(input, resource), costs).examples_per_second;
-    if (speed <= most) continue;
-    most = speed;
-    plan.limit = resource;
-  }
   plan.active = s.active;
   plan.holders = s.holders;
   plan.traffic = traffic_of(input, s);
+  add_pace(input, costs, s, plan);
   add_memory(input, s, plan);
-  const double memory = input.volunteers.memory;
-  if (memory > 0 && plan.volunteer_memory > memory) {
+  add_deaths(input, costs, s, plan);
+  plan.run_seconds = plan.epoch_seconds * input.model.epochs / (1 - plan.deaths_fraction);
+  const std::tuple<const char*, double, double, const char*> rooms[] = {
+      {"a volunteer", plan.volunteer_memory, input.volunteers.memory,
+       "more volunteers, or more --shards where they are fewer than volunteers"},
+      {"the master", plan.master_memory, input.master.memory, "fewer --hidden units"},
+      {"the store", plan.store_most, input.master.disk, "fewer --hidden units"}};
+  for (const auto& [who, needs, has, remedy] : rooms) {
+    if (has == 0 || needs <= has) continue;
+    constexpr double kGib = 1 << 30;
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("a volunteer needs {:.2f} GiB and has {:.2f} GiB: more volunteers, or "
-                             "more --shards where they are fewer than volunteers",
-                             plan.volunteer_memory / (1 << 30), memory / (1 << 30))};
+                 fmt::format("{} needs {:.2f} GiB and has {:.2f} GiB: {}", who, needs / kGib,
+                             has / kGib, remedy)};
   }
   return plan;
 }

@@ -12,7 +12,7 @@
 namespace gleaner {
 
 // Nothing takes time but what a test sets.
-inline const StepCosts kFree{.around = 0, .add_unit = 0, .message = 0};
+inline const StepCosts kFree{.visit = 0, .around = 0, .add_unit = 0, .message = 0};
 
 // The sizes that schema/README.md and the simulation name: half of the units on, 14 bits an entry
 // of the gradient.

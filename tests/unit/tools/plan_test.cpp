@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "common/counter_random.hpp"
 #include "common/limits.hpp"
@@ -21,7 +22,7 @@ TEST_CASE("plan: processors bound what nothing else does", "[plan]") {
   REQUIRE(plan.round_seconds == Approx(0.25));
   REQUIRE(plan.examples_per_second == Approx(4'000));
   REQUIRE(plan.epoch_seconds == Approx(0.25));
-  REQUIRE(plan.limit == Resource::kVolunteers);
+  REQUIRE(std::string(plan.limit) == "volunteers' processors");
 }
 
 TEST_CASE("plan: a volunteer has whole shards, and each of its cores an equal part", "[plan]") {
@@ -48,35 +49,12 @@ TEST_CASE("plan: the lag bounds how many batches a round trip carries", "[plan]"
   input.round_trip = 0.1;
   const Plan plan = planned(input, kFree);
   REQUIRE(plan.round_seconds == Approx(0.1 + 999 * 0.05));
-  REQUIRE(plan.limit == Resource::kLag);
+  REQUIRE(std::string(plan.limit) == "lag");
   // The rounds' first batches are half of the time where rounds are short.
   input.model.points = 1'000;
   input.model.round_batches = 10;
   input.model.staleness = 16;
   REQUIRE(planned(input, kFree).round_seconds == Approx(0.1));
-}
-
-TEST_CASE("plan: resources that are nearly used up make one another wait", "[plan]") {
-  PlanInput input = small_input();
-  input.model.points = 100'000;
-  input.model.round_batches = 1'000;
-  input.model.staleness = 3;
-  // A batch takes 25 ms on the volunteers and as much on the master: of four batches under way each
-  // finds three fifths of another before it at either.
-  StepCosts costs = kFree;
-  costs.visit = 1e-6;
-  costs.feature = 25e-6;
-  input.master.cores = 1;
-  Plan plan = planned(input, costs);
-  REQUIRE(plan.round_seconds == Approx(0.05 + 999 * 0.025 * 5 / 4).epsilon(1e-6));
-  // Many under way fill the longest; a delay that the lag does not hide adds to the wait.
-  input.model.staleness = 60;
-  REQUIRE(planned(input, costs).round_seconds == Approx(0.05 + 999 * 0.025 * 62 / 61));
-  input.model.staleness = 3;
-  input.round_trip = 0.05;
-  plan = planned(input, costs);
-  REQUIRE(plan.round_seconds > 0.1 + 999 * 0.1 / 4);
-  REQUIRE(plan.round_seconds < 0.1 + 999 * (0.05 / 4 + 0.025 * 5 / 4));
 }
 
 TEST_CASE("plan: a link carries its bytes, the master's all volunteers'", "[plan]") {
@@ -85,12 +63,12 @@ TEST_CASE("plan: a link carries its bytes, the master's all volunteers'", "[plan
   input.model.round_batches = 1'000;
   input.volunteers.mbit = 8;
   Plan plan = planned(input, kFree);
-  REQUIRE(plan.limit == Resource::kVolunteerLink);
+  REQUIRE(std::string(plan.limit) == "volunteers' links");
   REQUIRE(plan.examples_per_second == Approx(1e6 / plan.traffic.up).epsilon(0.02));
   input.volunteers.mbit = 0;
   input.master.mbit = 8;
   plan = planned(input, kFree);
-  REQUIRE(plan.limit == Resource::kMasterLink);
+  REQUIRE(std::string(plan.limit) == "master's link");
   REQUIRE(plan.examples_per_second == Approx(0.25e6 / plan.traffic.up).epsilon(0.02));
 }
 
@@ -184,7 +162,7 @@ TEST_CASE("plan: is within a tenth of what churn_bench once measured", "[plan]")
     CAPTURE(m.volunteers, m.mbit);
     const Plan plan = planned(simulated(m.volunteers, m.mbit), simulated_costs());
     REQUIRE(plan.examples_per_second == Approx(m.examples_per_second).epsilon(0.1));
-    REQUIRE(plan.limit == (m.volunteers == 8 ? Resource::kLag : Resource::kMasterLink));
+    REQUIRE(std::string(plan.limit) == (m.volunteers == 8 ? "lag" : "master's link"));
   }
 }
 
@@ -208,13 +186,61 @@ TEST_CASE("plan: the largest runs have finite figures, larger ones are refused",
   input.model.labels = kLabelsMax + 1;
   REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("labels is 100000001"));
   input = small_input();
-  input.model.hidden = 0;
-  REQUIRE_THAT(refusal(input), Catch::Matchers::Contains("without a hidden layer"));
-  input = small_input();
   input.volunteers.memory = planned(input, kFree).volunteer_memory;
   planned(input, kFree);
   input.volunteers.memory /= 2;
   REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("a volunteer needs "));
+  input = small_input();
+  input.master.memory = planned(input, kFree).master_memory / 2;
+  REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("the master needs "));
+  input.master = {.disk = planned(small_input(), kFree).store_most / 2};
+  REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("the store needs "));
+}
+
+TEST_CASE("plan: a death costs silence, a download and half a round of what was held", "[plan]") {
+  StepCosts costs = kFree;
+  costs.visit = 1e-6;
+  PlanInput input = small_input();
+  const Plan calm = planned(input, costs);
+  REQUIRE(calm.deaths_fraction == 0);
+  input.volunteers.deaths = 3;
+  input.volunteers.mbit = 8;
+  const Plan plan = planned(input, costs);
+  // Ten batches of 100 examples x 1,000 neurons, half of a quarter of it, over three others.
+  REQUIRE(plan.death_seconds == Approx(10 + plan.traffic.download / 1e6 / 3 + 0.125 / 3));
+  const double rate = 4 * 3 / 3600.0 * plan.death_seconds;
+  REQUIRE(plan.deaths_fraction == Approx(rate / (1 + rate)));
+  REQUIRE(plan.run_seconds == Approx(plan.epoch_seconds * input.model.epochs * (1 + rate)));
+}
+
+TEST_CASE("plan: without a hidden layer no activations travel, and examples are downloaded",
+          "[plan]") {
+  PlanInput input = small_input();
+  const Plan hidden = planned(input, kFree);
+  input.model.hidden = 0;
+  input.model.wide_rows = 100;
+  const Plan wide = planned(input, kFree);
+  REQUIRE(wide.traffic.unit_down < hidden.traffic.unit_down - 80);
+  REQUIRE(wide.traffic.download > 7.0 * 10 * 1'000);
+  // Sixteen shards of 100 rows of 64 weights.
+  REQUIRE(wide.store_content > 1'600 * 64 * 4);
+  REQUIRE(wide.store_content < 1'600 * 64 * 9);
+}
+
+TEST_CASE("plan: an input layer that is lent leaves the master", "[plan]") {
+  PlanInput input = small_input();
+  input.model.features = 10'000'000;
+  input.model.input_shards = 4;
+  StepCosts costs = kFree;
+  costs.feature = 1e-6;
+  const Plan kept = planned(input, costs);
+  input.lends_input = true;
+  const Plan lent = planned(input, costs);
+  REQUIRE(kept.master_memory - lent.master_memory > 5e9);
+  REQUIRE(lent.volunteer_memory - kept.volunteer_memory > 1e9);
+  REQUIRE(lent.traffic.unit_up > kept.traffic.unit_up);
+  // Four volunteers share what one master did.
+  REQUIRE(lent.trip_seconds == Approx(kept.trip_seconds / 4));
 }
 
 }  // namespace gleaner

@@ -1,298 +1,265 @@
-// Observe and RunStatus: what a tool asks, and how the run stands.
+// Observe and RunStatus: what a tool asks, and how the run stands; AccessRequest and AccessAnswer:
+// who may do what, as an administrator asks for it.
+#include <type_traits>
+
 #include "common/text.hpp"
 #include "schema/wire/wire.hpp"
 
 namespace gleaner {
 namespace {
 
-// On the wire a holder is its place plus one.
-std::optional<std::uint32_t> read_holder(std::uint32_t holder, std::size_t volunteers) {
-  if (holder > volunteers) malformed("shards.holder", "{} of {}", holder, volunteers);
-  return holder == 0 ? std::nullopt : std::optional(holder - 1);
-}
+// Each struct has one table of its fields, in the order in which they are written. It is called
+// with the struct, as `e`, and what writes or reads a field, as `f`, which is given the field's
+// name in errors, the field, and the ways to and from the wire; after that the most bytes of a
+// text, or the last value of an enumeration.
 
-void write_volunteer(const VolunteerEntry& from, wire::VolunteerEntry::Builder to) {
-  to.setName(outgoing_text(from.name, kNameBytesMax));
-  to.setPeer(outgoing_text(from.peer, kNameBytesMax));
-  to.setIsLocal(from.is_local);
-  to.setIsLeaving(from.is_leaving);
-  to.setCores(from.cores);
-  to.setSpeed(from.speed);
-  to.setRoundTripUs(from.round_trip_us);
-  to.setSilentUs(from.silent_us);
-  to.setUnitsOut(from.units_out);
-  to.setOwes(from.owes);
-  to.setOwesUs(from.owes_us);
-  to.setNoShards(outgoing_text(from.no_shards, kSentenceBytesMax));
-  to.setHereUs(from.here_us);
-}
+#define NAMED(name, field, Field)                              \
+  name, e.field, [](const auto& w) { return w.get##Field(); }, \
+      [](auto& w, const auto& value) { w.set##Field(value); }
+#define FIELD(field, Field) NAMED(#field, field, Field)
 
-VolunteerEntry read_volunteer(wire::VolunteerEntry::Reader from) {
-  VolunteerEntry to;
-  to.name = read_text("volunteers.name", from.getName(), kNameBytesMax);
-  to.peer = read_text("volunteers.peer", from.getPeer(), kNameBytesMax);
-  to.is_local = from.getIsLocal();
-  to.is_leaving = from.getIsLeaving();
-  to.cores = from.getCores();
-  to.speed = read_float("volunteers.speed", from.getSpeed());
-  to.round_trip_us = from.getRoundTripUs();
-  to.silent_us = from.getSilentUs();
-  to.units_out = from.getUnitsOut();
-  to.owes = from.getOwes();
-  to.owes_us = from.getOwesUs();
-  to.no_shards = read_text("volunteers.no_shards", from.getNoShards(), kSentenceBytesMax);
-  to.here_us = from.getHereUs();
-  return to;
-}
+template <typename Builder>
+struct FieldWriter {
+  Builder to;
 
-void write_shard(const ShardEntry& from, wire::ShardEntry::Builder to) {
-  to.setState(static_cast<std::uint8_t>(from.state));
-  to.setHolder(from.holder ? *from.holder + 1 : 0);
-  to.setSinceUs(from.since_us);
-  to.setCommitted(from.committed);
-  to.setNextBatch(from.next_batch);
-  to.setChunks(from.chunks);
-  to.setChunksSent(from.chunks_sent);
-  to.setHeldBefore(outgoing_text(from.held_before, kNameBytesMax));
-  to.setMovedWhy(outgoing_text(from.moved_why, kSentenceBytesMax));
-}
-
-ShardEntry read_shard(wire::ShardEntry::Reader from, std::size_t volunteers) {
-  ShardEntry to;
-  to.state = read_enum("shards.state", from.getState(), LeaseState::kReleasing);
-  to.holder = read_holder(from.getHolder(), volunteers);
-  to.since_us = from.getSinceUs();
-  to.committed = from.getCommitted();
-  to.next_batch = from.getNextBatch();
-  to.chunks = from.getChunks();
-  to.chunks_sent = from.getChunksSent();
-  if (to.chunks > kPartsMax * 2 || to.chunks_sent > to.chunks) {
-    malformed("shards.chunks_sent", "{} of {} chunks", to.chunks_sent, to.chunks);
+  template <typename T, typename Get, typename Set, typename... Bound>
+  void operator()(const char* /*name*/, const T& value, Get /*get*/, Set set, Bound... bound) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      set(to, outgoing_text(value, bound...));
+    } else if constexpr (std::is_enum_v<T>) {
+      set(to, static_cast<std::uint8_t>(value));
+    } else if constexpr (std::is_same_v<T, double>) {
+      set(to, static_cast<float>(value));
+    } else {
+      set(to, value);
+    }
   }
-  to.held_before = read_text("shards.held_before", from.getHeldBefore(), kNameBytesMax);
-  to.moved_why = read_text("shards.moved_why", from.getMovedWhy(), kSentenceBytesMax);
-  return to;
+};
+
+template <typename Reader>
+struct FieldReader {
+  Reader from;
+  std::string list;  // before names: "", or a list's and a dot
+
+  template <typename T, typename Get, typename Set, typename... Bound>
+  void operator()(const char* name, T& value, Get get, Set /*set*/, Bound... bound) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      value = read_text((list + name).c_str(), get(from), bound...);
+    } else if constexpr (std::is_enum_v<T>) {
+      value = read_enum((list + name).c_str(), get(from), bound...);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      value = T{read_float((list + name).c_str(), get(from))};
+    } else {
+      value = get(from);
+    }
+  }
+};
+
+template <typename Entry, typename List, typename Table>
+void write_list(const std::vector<Entry>& from, List to, const Table& table) {
+  for (unsigned i = 0; i < to.size(); ++i) {
+    FieldWriter<decltype(to[i])> writer{to[i]};
+    table(from[i], writer);
+  }
 }
 
-DepartureEntry read_departure(wire::DepartureEntry::Reader from) {
-  return {read_text("gone.name", from.getName(), kNameBytesMax),
-          read_text("gone.reason", from.getReason(), kSentenceBytesMax), from.getAgoUs(),
-          from.getShards()};
+template <typename Entry, typename List, typename Table>
+void read_list(const char* name, List from, std::vector<Entry>& to, const Table& table) {
+  for (const auto entry : from) {
+    FieldReader<decltype(from[0])> reader{entry, std::string(name) + "."};
+    table(to.emplace_back(), reader);
+  }
 }
+
+constexpr auto kVolunteer = [](auto& e, auto& f) {
+  f(FIELD(name, Name), kNameBytesMax);
+  f(FIELD(peer, Peer), kNameBytesMax);
+  f(FIELD(is_local, IsLocal));
+  f(FIELD(is_leaving, IsLeaving));
+  f(FIELD(cores, Cores));
+  f(FIELD(speed, Speed));
+  f(FIELD(round_trip_us, RoundTripUs));
+  f(FIELD(silent_us, SilentUs));
+  f(FIELD(units_out, UnitsOut));
+  f(FIELD(owes, Owes));
+  f(FIELD(owes_us, OwesUs));
+  f(FIELD(no_shards, NoShards), kSentenceBytesMax);
+  f(FIELD(here_us, HereUs));
+};
+
+// Without the holder: on the wire that is its place plus one.
+constexpr auto kShard = [](auto& e, auto& f) {
+  f(FIELD(state, State), LeaseState::kReleasing);
+  f(FIELD(since_us, SinceUs));
+  f(FIELD(committed, Committed));
+  f(FIELD(next_batch, NextBatch));
+  f(FIELD(chunks, Chunks));
+  f(FIELD(chunks_sent, ChunksSent));
+  f(FIELD(held_before, HeldBefore), kNameBytesMax);
+  f(FIELD(moved_why, MovedWhy), kSentenceBytesMax);
+};
+
+constexpr auto kDeparture = [](auto& e, auto& f) {
+  f(FIELD(name, Name), kNameBytesMax);
+  f(FIELD(reason, Reason), kSentenceBytesMax);
+  f(FIELD(ago_us, AgoUs));
+  f(FIELD(shards, Shards));
+};
+
+// Without protocol, which answers of all versions have, and lists.
+constexpr auto kStatus = [](auto& e, auto& f) {
+  f(FIELD(build, Build), kNameBytesMax);
+  f(FIELD(run, Run), kNameBytesMax);
+  f(FIELD(life, Life));
+  f(NAMED("stage", progress.stage, Stage), RunStage::kDone);
+  f(NAMED("round", progress.round, Round));
+  f(NAMED("rounds", progress.rounds, Rounds));
+  f(NAMED("batch", progress.batch, Batch));
+  f(NAMED("batches", progress.batches, Batches));
+  f(NAMED("epoch", progress.epoch, Epoch));
+  f(NAMED("epochs", progress.epochs, Epochs));
+  f(NAMED("staleness", progress.staleness, Staleness));
+  f(NAMED("examples_per_second", progress.examples_per_second, ExamplesPerSecond));
+  f(NAMED("eta_seconds", progress.eta_seconds, EtaSeconds));
+  f(NAMED("loss", progress.loss, Loss));
+  f(NAMED("active", progress.active, Active));
+  f(NAMED("precision_at_1", progress.precision.p[0], PrecisionAt1));
+  f(NAMED("volunteers_here", progress.volunteers, VolunteersHere));
+  f(FIELD(wait_owner, WaitOwner), WaitOwner::kStore);
+  f(FIELD(is_held_up, IsHeldUp));
+  f(FIELD(waits_for, WaitsFor), kSentenceBytesMax);
+  f(FIELD(waits_us, WaitsUs));
+  f(FIELD(store_bytes, StoreBytes));
+  f(FIELD(free_bytes, FreeBytes));
+  f(FIELD(input_shards, InputShards));
+};
+
+constexpr auto kInvite = [](auto& e, auto& f) {
+  f(FIELD(id, Id), kNameBytesMax);
+  f(FIELD(role, Role), Role::kAdmin);
+  f(FIELD(is_trusted, IsTrusted));
+  f(FIELD(is_reusable, IsReusable));
+  f(FIELD(state, State), kNameBytesMax);
+  f(FIELD(created_wall, CreatedWall));
+  f(FIELD(expires_wall, ExpiresWall));
+  f(FIELD(address, Address), kSentenceBytesMax);
+  f(FIELD(label, Label), kNameBytesMax);
+};
+
+constexpr auto kPeer = [](auto& e, auto& f) {
+  f(FIELD(id, Id), kNameBytesMax);
+  f(FIELD(name, Name), kNameBytesMax);
+  f(FIELD(peer, Peer), kNameBytesMax);
+  f(FIELD(invite, Invite), kNameBytesMax);
+  f(FIELD(is_here, IsHere));
+  f(FIELD(is_trusted, IsTrusted));
+  f(FIELD(is_banned, IsBanned));
+  f(FIELD(reason, Reason), kNameBytesMax);
+};
+
+constexpr auto kRequest = [](auto& e, auto& f) {
+  f(FIELD(verb, Verb), AccessVerb::kUnban);
+  f(FIELD(subject, Subject), kNameBytesMax);
+  f(FIELD(role, Role), Role::kAdmin);
+  f(FIELD(is_trusted, IsTrusted));
+  f(FIELD(is_reusable, IsReusable));
+  f(FIELD(expires_s, ExpiresS));
+  f(FIELD(label, Label), kNameBytesMax);
+};
+
+// First fields of whoever introduces itself.
+constexpr auto kIntroduction = [](auto& e, auto& f) {
+  f(FIELD(protocol_min, ProtocolMin));
+  f(FIELD(protocol_max, ProtocolMax));
+  f(FIELD(build, Build), kNameBytesMax);
+  f(FIELD(invite, Invite), kInviteBytesMax);
+};
+
+#undef FIELD
+#undef NAMED
 
 void check_count(const char* field, std::size_t count, std::size_t most) {
   if (count > most) malformed(field, "{} entries, at most {}", count, most);
 }
 
-void write_lists(const RunStatus& from, wire::RunStatus::Builder to) {
-  auto volunteers = to.initVolunteers(static_cast<unsigned>(from.volunteers.size()));
-  for (unsigned i = 0; i < volunteers.size(); ++i) {
-    write_volunteer(from.volunteers[i], volunteers[i]);
-  }
-  auto shards = to.initShards(static_cast<unsigned>(from.shards.size()));
-  for (unsigned i = 0; i < shards.size(); ++i) write_shard(from.shards[i], shards[i]);
-  to.setInputShards(from.input_shards);
-  auto gone = to.initGone(static_cast<unsigned>(from.gone.size()));
-  for (unsigned i = 0; i < gone.size(); ++i) {
-    gone[i].setName(outgoing_text(from.gone[i].name, kNameBytesMax));
-    gone[i].setReason(outgoing_text(from.gone[i].reason, kSentenceBytesMax));
-    gone[i].setAgoUs(from.gone[i].ago_us);
-    gone[i].setShards(from.gone[i].shards);
-  }
-}
-
-void write_progress(const RunProgress& from, wire::RunStatus::Builder to) {
-  to.setStage(static_cast<std::uint8_t>(from.stage));
-  to.setRound(from.round);
-  to.setRounds(from.rounds);
-  to.setBatch(from.batch);
-  to.setBatches(from.batches);
-  to.setEpoch(from.epoch);
-  to.setEpochs(from.epochs);
-  to.setStaleness(from.staleness);
-  to.setExamplesPerSecond(static_cast<float>(from.examples_per_second));
-  to.setEtaSeconds(static_cast<float>(from.eta_seconds));
-  to.setLoss(static_cast<float>(from.loss));
-  to.setActive(static_cast<float>(from.active));
-  to.setPrecisionAt1(static_cast<float>(from.precision.at_1()));
-  to.setVolunteersHere(from.volunteers);
-}
-
-RunProgress read_progress(wire::RunStatus::Reader from) {
-  RunProgress to;
-  to.stage = read_enum("stage", from.getStage(), RunStage::kDone);
-  to.round = from.getRound();
-  to.rounds = from.getRounds();
-  to.batch = from.getBatch();
-  to.batches = from.getBatches();
-  to.epoch = from.getEpoch();
-  to.epochs = from.getEpochs();
-  to.staleness = from.getStaleness();
-  to.examples_per_second = double{read_float("examples_per_second", from.getExamplesPerSecond())};
-  to.eta_seconds = double{read_float("eta_seconds", from.getEtaSeconds())};
-  to.loss = double{read_float("loss", from.getLoss())};
-  to.active = double{read_float("active", from.getActive())};
-  to.precision.p[0] = double{read_float("precision_at_1", from.getPrecisionAt1())};
-  to.volunteers = from.getVolunteersHere();
-  return to;
-}
-
-// Each list is fetched once: a message may be traversed only so far.
-void read_lists(wire::RunStatus::Reader from, RunStatus& to) {
-  const auto volunteers = from.getVolunteers();
-  const auto shards = from.getShards();
-  const auto departures = from.getGone();
-  check_count("volunteers", volunteers.size(), kOutputShardsMax);
-  check_count("shards", shards.size(), kOutputShardsMax + kInputShardsMax);
-  check_count("input_shards", from.getInputShards(), shards.size());
-  check_count("gone", departures.size(), kDeparturesMax);
-  for (const auto volunteer : volunteers) to.volunteers.push_back(read_volunteer(volunteer));
-  for (const auto shard : shards) to.shards.push_back(read_shard(shard, volunteers.size()));
-  to.input_shards = from.getInputShards();
-  for (const auto gone : departures) to.gone.push_back(read_departure(gone));
-}
-
 }  // namespace
 
 void write(const Observe& from, wire::Observe::Builder to) {
-  to.setProtocolMin(from.protocol_min);
-  to.setProtocolMax(from.protocol_max);
-  to.setBuild(outgoing_text(from.build, kNameBytesMax));
-  to.setInvite(outgoing_text(from.invite, kInviteBytesMax));
+  FieldWriter<wire::Observe::Builder> writer{to};
+  kIntroduction(from, writer);
 }
 
 Observe read(wire::Observe::Reader from) {
   Observe to;
   read_protocols(from, to);
-  to.build = read_text("build", from.getBuild(), kNameBytesMax);
-  to.invite = read_text("invite", from.getInvite(), kInviteBytesMax);
+  FieldReader<wire::Observe::Reader> reader{from, ""};
+  kIntroduction(to, reader);
   return to;
 }
 
 void write(const RunStatus& from, wire::RunStatus::Builder to) {
   to.setProtocol(from.protocol);
-  to.setBuild(outgoing_text(from.build, kNameBytesMax));
-  to.setRun(outgoing_text(from.run, kNameBytesMax));
-  to.setLife(from.life);
-  write_progress(from.progress, to);
-  to.setWaitOwner(static_cast<std::uint8_t>(from.wait_owner));
-  to.setIsHeldUp(from.is_held_up);
-  to.setWaitsFor(outgoing_text(from.waits_for, kSentenceBytesMax));
-  to.setWaitsUs(from.waits_us);
-  to.setStoreBytes(from.store_bytes);
-  to.setFreeBytes(from.free_bytes);
-  write_lists(from, to);
+  FieldWriter<wire::RunStatus::Builder> writer{to};
+  kStatus(from, writer);
+  write_list(from.volunteers, to.initVolunteers(length(from.volunteers.size())), kVolunteer);
+  auto shards = to.initShards(length(from.shards.size()));
+  write_list(from.shards, shards, kShard);
+  for (unsigned i = 0; i < shards.size(); ++i) {
+    shards[i].setHolder(from.shards[i].holder ? *from.shards[i].holder + 1 : 0);
+  }
+  write_list(from.gone, to.initGone(length(from.gone.size())), kDeparture);
 }
 
+// Each list is fetched once: a message may be traversed only so far.
 RunStatus read(wire::RunStatus::Reader from) {
   RunStatus to;
   to.protocol = from.getProtocol();
-  to.build = read_text("build", from.getBuild(), kNameBytesMax);
-  to.run = read_text("run", from.getRun(), kNameBytesMax);
-  to.life = from.getLife();
-  to.progress = read_progress(from);
-  to.wait_owner = read_enum("wait_owner", from.getWaitOwner(), WaitOwner::kStore);
-  to.is_held_up = from.getIsHeldUp();
-  to.waits_for = read_text("waits_for", from.getWaitsFor(), kSentenceBytesMax);
-  to.waits_us = from.getWaitsUs();
-  to.store_bytes = from.getStoreBytes();
-  to.free_bytes = from.getFreeBytes();
-  read_lists(from, to);
+  FieldReader<wire::RunStatus::Reader> reader{from, ""};
+  kStatus(to, reader);
+  const auto volunteers = from.getVolunteers();
+  const auto shards = from.getShards();
+  const auto departures = from.getGone();
+  check_count("volunteers", volunteers.size(), kOutputShardsMax);
+  check_count("shards", shards.size(), kOutputShardsMax + kInputShardsMax);
+  check_count("input_shards", to.input_shards, shards.size());
+  check_count("gone", departures.size(), kDeparturesMax);
+  read_list("volunteers", volunteers, to.volunteers, kVolunteer);
+  read_list("shards", shards, to.shards, kShard);
+  for (unsigned i = 0; i < shards.size(); ++i) {
+    ShardEntry& shard = to.shards[i];
+    const std::uint32_t holder = shards[i].getHolder();
+    if (holder > volunteers.size()) {
+      malformed("shards.holder", "{} of {}", holder, volunteers.size());
+    }
+    if (holder > 0) shard.holder = holder - 1;
+    if (shard.chunks > kPartsMax * 2 || shard.chunks_sent > shard.chunks) {
+      malformed("shards.chunks_sent", "{} of {} chunks", shard.chunks_sent, shard.chunks);
+    }
+  }
+  read_list("gone", departures, to.gone, kDeparture);
   return to;
 }
-
-// AccessRequest and AccessAnswer: who may do what, as an administrator asks for it.
-
-namespace {
-
-void write_invite(const InviteEntry& from, wire::InviteEntry::Builder to) {
-  to.setId(outgoing_text(from.id, kNameBytesMax));
-  to.setRole(static_cast<std::uint8_t>(from.role));
-  to.setIsTrusted(from.is_trusted);
-  to.setIsReusable(from.is_reusable);
-  to.setState(outgoing_text(from.state, kNameBytesMax));
-  to.setCreatedWall(from.created_wall);
-  to.setExpiresWall(from.expires_wall);
-  to.setAddress(outgoing_text(from.address, kSentenceBytesMax));
-  to.setLabel(outgoing_text(from.label, kNameBytesMax));
-}
-
-InviteEntry read_invite(wire::InviteEntry::Reader from) {
-  InviteEntry to;
-  to.id = read_text("invites.id", from.getId(), kNameBytesMax);
-  to.role = read_enum("invites.role", from.getRole(), Role::kAdmin);
-  to.is_trusted = from.getIsTrusted();
-  to.is_reusable = from.getIsReusable();
-  to.state = read_text("invites.state", from.getState(), kNameBytesMax);
-  to.created_wall = from.getCreatedWall();
-  to.expires_wall = from.getExpiresWall();
-  to.address = read_text("invites.address", from.getAddress(), kSentenceBytesMax);
-  to.label = read_text("invites.label", from.getLabel(), kNameBytesMax);
-  return to;
-}
-
-void write_peer(const PeerEntry& from, wire::PeerEntry::Builder to) {
-  to.setId(outgoing_text(from.id, kNameBytesMax));
-  to.setName(outgoing_text(from.name, kNameBytesMax));
-  to.setPeer(outgoing_text(from.peer, kNameBytesMax));
-  to.setInvite(outgoing_text(from.invite, kNameBytesMax));
-  to.setIsHere(from.is_here);
-  to.setIsTrusted(from.is_trusted);
-  to.setIsBanned(from.is_banned);
-  to.setReason(outgoing_text(from.reason, kNameBytesMax));
-}
-
-PeerEntry read_peer(wire::PeerEntry::Reader from) {
-  PeerEntry to;
-  to.id = read_text("peers.id", from.getId(), kNameBytesMax);
-  to.name = read_text("peers.name", from.getName(), kNameBytesMax);
-  to.peer = read_text("peers.peer", from.getPeer(), kNameBytesMax);
-  to.invite = read_text("peers.invite", from.getInvite(), kNameBytesMax);
-  to.is_here = from.getIsHere();
-  to.is_trusted = from.getIsTrusted();
-  to.is_banned = from.getIsBanned();
-  to.reason = read_text("peers.reason", from.getReason(), kNameBytesMax);
-  return to;
-}
-
-}  // namespace
 
 void write(const AccessRequest& from, wire::AccessRequest::Builder to) {
-  to.setProtocolMin(from.protocol_min);
-  to.setProtocolMax(from.protocol_max);
-  to.setBuild(outgoing_text(from.build, kNameBytesMax));
-  to.setInvite(outgoing_text(from.invite, kInviteBytesMax));
-  to.setVerb(static_cast<std::uint8_t>(from.verb));
-  to.setSubject(outgoing_text(from.subject, kNameBytesMax));
-  to.setRole(static_cast<std::uint8_t>(from.role));
-  to.setIsTrusted(from.is_trusted);
-  to.setIsReusable(from.is_reusable);
-  to.setExpiresS(from.expires_s);
-  to.setLabel(outgoing_text(from.label, kNameBytesMax));
+  FieldWriter<wire::AccessRequest::Builder> writer{to};
+  kIntroduction(from, writer);
+  kRequest(from, writer);
 }
 
 AccessRequest read(wire::AccessRequest::Reader from) {
   AccessRequest to;
   read_protocols(from, to);
-  to.build = read_text("build", from.getBuild(), kNameBytesMax);
-  to.invite = read_text("invite", from.getInvite(), kInviteBytesMax);
-  to.verb = read_enum("verb", from.getVerb(), AccessVerb::kUnban);
-  to.subject = read_text("subject", from.getSubject(), kNameBytesMax);
-  to.role = read_enum("role", from.getRole(), Role::kAdmin);
-  to.is_trusted = from.getIsTrusted();
-  to.is_reusable = from.getIsReusable();
-  to.expires_s = from.getExpiresS();
-  to.label = read_text("label", from.getLabel(), kNameBytesMax);
+  FieldReader<wire::AccessRequest::Reader> reader{from, ""};
+  kIntroduction(to, reader);
+  kRequest(to, reader);
   return to;
 }
 
 void write(const AccessAnswer& from, wire::AccessAnswer::Builder to) {
   to.setProtocol(from.protocol);
   to.setSentence(outgoing_text(from.sentence, kSentenceBytesMax));
-  auto invites = to.initInvites(length(from.invites.size()));
-  for (unsigned i = 0; i < invites.size(); ++i) write_invite(from.invites[i], invites[i]);
-  auto peers = to.initPeers(length(from.peers.size()));
-  for (unsigned i = 0; i < peers.size(); ++i) write_peer(from.peers[i], peers[i]);
+  write_list(from.invites, to.initInvites(length(from.invites.size())), kInvite);
+  write_list(from.peers, to.initPeers(length(from.peers.size())), kPeer);
 }
 
 AccessAnswer read(wire::AccessAnswer::Reader from) {
@@ -301,10 +268,10 @@ AccessAnswer read(wire::AccessAnswer::Reader from) {
   to.sentence = read_text("sentence", from.getSentence(), kSentenceBytesMax);
   const auto invites = from.getInvites();
   const auto peers = from.getPeers();
-  if (invites.size() > kInvitesMax) malformed("invites", "{} entries", invites.size());
-  if (peers.size() > kPeersMax) malformed("peers", "{} entries", peers.size());
-  for (const auto invite : invites) to.invites.push_back(read_invite(invite));
-  for (const auto peer : peers) to.peers.push_back(read_peer(peer));
+  check_count("invites", invites.size(), kInvitesMax);
+  check_count("peers", peers.size(), kPeersMax);
+  read_list("invites", invites, to.invites, kInvite);
+  read_list("peers", peers, to.peers, kPeer);
   return to;
 }
 

@@ -1,5 +1,3 @@
-#include "master/see/run_metrics.hpp"
-
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "master/see/run_api.hpp"
 #include "master/see/status_words.hpp"
 #include "schema/versions.hpp"
 

@@ -3,26 +3,194 @@
 #include <fmt/format.h>
 #include <rocksdb/db.h>
 #include <rocksdb/listener.h>
+#include <rocksdb/metadata.h>
+#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/sst_file_writer.h>
+#include <rocksdb/table_properties.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "common/bytes.hpp"
+#include "common/result.hpp"
 #include "storage/engine/rocks_options.hpp"
-#include "storage/engine/rocks_table_files.hpp"
+#include "storage/engine/store.hpp"
 #include "storage/engine/store_folder.hpp"
 
 namespace gleaner {
+
 namespace {
+
+// Large batches past RocksDB's log: one sorted file a table, written as it is made and then taken
+// over by all tables in one atomic change of the manifest. A fold through the log would be held in
+// memory, written twice (log and table), and replayed at every opening.
+class RocksBulkWriter {
+ public:
+  // `families` by table. Borrows both.
+  RocksBulkWriter(rocksdb::DB& database, std::span<rocksdb::ColumnFamilyHandle* const> families,
+                  const std::string& store_path);
+  // Removes the files that the database has not taken over.
+  ~RocksBulkWriter();
+  RocksBulkWriter(const RocksBulkWriter&) = delete;
+  RocksBulkWriter& operator=(const RocksBulkWriter&) = delete;
+
+  // After a failure, that failure.
+  const rocksdb::Status& put(Table table, ByteView key, ByteView value);
+  const rocksdb::Status& erase(Table table, ByteView key);
+  // Everything that was put is in the database when it returns ok, and as durable as everything
+  // written before.
+  const rocksdb::Status& finish();
+
+  // Removes what a process that was killed left half written.
+  static void clear_away(const std::string& store_path);
+
+ private:
+  struct TableFile {
+    std::unique_ptr<rocksdb::SstFileWriter> writer;
+    std::string path;
+  };
+
+  void open(Table table);
+  // Opened, unless that failed.
+  TableFile& file_of(Table table);
+
+  rocksdb::DB& database_;
+  std::span<rocksdb::ColumnFamilyHandle* const> families_;
+  std::string store_path_;
+  std::array<TableFile, kTableCount> files_;
+  rocksdb::Status status_;
+};
+
+std::string folder_of(const std::string& store_path) {
+  return store_path + "/incoming";
+}
+
+RocksBulkWriter::RocksBulkWriter(rocksdb::DB& database,
+                                 std::span<rocksdb::ColumnFamilyHandle* const> families,
+                                 const std::string& store_path)
+    : database_(database), families_(families), store_path_(store_path) {
+  std::error_code error;
+  std::filesystem::create_directories(folder_of(store_path_), error);
+  if (!error) return;
+  status_ = error == std::errc::no_space_on_device ? rocksdb::Status::NoSpace(error.message())
+                                                   : rocksdb::Status::IOError(error.message());
+}
+
+RocksBulkWriter::~RocksBulkWriter() {
+  for (TableFile& file : files_) file.writer.reset();
+  clear_away(store_path_);
+}
+
+void RocksBulkWriter::clear_away(const std::string& store_path) {
+  std::error_code error;  // what stays is written over
+  std::filesystem::remove_all(folder_of(store_path), error);
+}
+
+void RocksBulkWriter::open(Table table) {
+  const auto index = static_cast<std::size_t>(table);
+  TableFile& file = files_[index];
+  rocksdb::EnvOptions env_options;
+  env_options.bytes_per_sync = 1 << 20;
+  // The next fold reads these rows: they may stay in the page cache.
+  file.writer = std::make_unique<rocksdb::SstFileWriter>(
+      env_options, database_.GetOptions(families_[index]), families_[index],
+      /*invalidate_page_cache=*/false);
+  file.path = folder_of(store_path_) + "/" + table_name(table);
+  status_ = file.writer->Open(file.path);
+}
+
+RocksBulkWriter::TableFile& RocksBulkWriter::file_of(Table table) {
+  TableFile& file = files_[static_cast<std::size_t>(table)];
+  if (status_.ok() && !file.writer) open(table);
+  return file;
+}
+
+const rocksdb::Status& RocksBulkWriter::put(Table table, ByteView key, ByteView value) {
+  TableFile& file = file_of(table);
+  if (status_.ok()) status_ = file.writer->Put(to_slice(key), to_slice(value));
+  return status_;
+}
+
+const rocksdb::Status& RocksBulkWriter::erase(Table table, ByteView key) {
+  TableFile& file = file_of(table);
+  if (status_.ok()) status_ = file.writer->Delete(to_slice(key));
+  return status_;
+}
+
+const rocksdb::Status& RocksBulkWriter::finish() {
+  std::vector<rocksdb::IngestExternalFileArg> arguments;
+  for (std::size_t index = 0; index < kTableCount && status_.ok(); ++index) {
+    if (!files_[index].writer) continue;
+    status_ = files_[index].writer->Finish();  // synced
+    rocksdb::IngestExternalFileArg& argument = arguments.emplace_back();
+    argument.column_family = families_[index];
+    argument.external_files = {files_[index].path};
+    argument.options.move_files = true;
+    argument.options.write_global_seqno = false;
+  }
+  // A lazy write before must not be lost where this is not.
+  if (status_.ok()) status_ = database_.FlushWAL(/*sync=*/true);
+  if (status_.ok() && !arguments.empty()) status_ = database_.IngestExternalFiles(arguments);
+  return status_;
+}
+
+// `families` by table.
+std::vector<TableSpace> rocks_space(rocksdb::DB& database,
+                                    std::span<rocksdb::ColumnFamilyHandle* const> families) {
+  std::vector<TableSpace> tables;
+  for (std::size_t i = 0; i < families.size(); ++i) {
+    rocksdb::ColumnFamilyMetaData data;
+    database.GetColumnFamilyMetaData(families[i], &data);
+    TableSpace space;
+    space.table = static_cast<Table>(i);
+    space.file_bytes = data.size;
+    for (const rocksdb::LevelMetaData& level : data.levels) {
+      if (level.files.empty()) continue;
+      space.levels.push_back({level.level, level.files.size(), level.size});
+    }
+    // The manifest does not know it.
+    rocksdb::TablePropertiesCollection files;
+    if (database.GetPropertiesOfAllTables(families[i], &files).ok()) {
+      for (const auto& [name, properties] : files) space.records += properties->num_entries;
+    }
+    database.GetIntProperty(families[i], rocksdb::DB::Properties::kCurSizeAllMemTables,
+                            &space.newest_bytes);
+    tables.push_back(std::move(space));
+  }
+  return tables;
+}
+
+// Reads the table files of these names in the folder whole: data, index and filter. One error a
+// file that is damaged; a file that is gone was merged into others by the store's writer.
+std::vector<Error> check_table_files(const std::string& path, const std::vector<std::string>& names,
+                                     rocksdb::Env& env = *rocksdb::Env::Default()) {
+  std::vector<Error> damaged;
+  rocksdb::Options options(rocks_reading_options(), rocks_column_families().front().options);
+  options.env = &env;
+  for (const std::string& name : names) {
+    const std::string file = (std::filesystem::path(path) / name).string();
+    rocksdb::SstFileReader reader(options);
+    rocksdb::Status status = reader.Open(file);
+    if (status.ok()) status = reader.VerifyChecksum();
+    if (status.ok() || env.FileExists(file).IsNotFound()) continue;
+    damaged.push_back(
+        {ErrorCode::kCorrupt, fmt::format("the file {} is damaged: {}", name, status.ToString())});
+  }
+  return damaged;
+}
 
 using rocksdb::ColumnFamilyHandle;
 using rocksdb::Slice;

@@ -17,7 +17,7 @@ enum class OpenMode {
   kReadOnly,   // tools: a consistent view, also while a master writes; takes no lock
 };
 
-// Synced batches of at least this size go past the log (see rocks_table_files.hpp). Below it, a few
+// Synced batches of at least this size go past the log (see RocksBulkWriter). Below it, a few
 // extra files and syncs cost more than writing the bytes twice.
 inline constexpr std::size_t kRocksBulkBytes = std::size_t{2} << 20;
 

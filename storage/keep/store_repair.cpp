@@ -1,5 +1,3 @@
-#include "storage/keep/store_repair.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>

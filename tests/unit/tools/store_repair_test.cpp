@@ -1,5 +1,3 @@
-#include "storage/keep/store_repair.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "common/model/run_plan.hpp"

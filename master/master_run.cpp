@@ -373,6 +373,9 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
     thanks_->thank(goodbye, *standing, entrance_.key(), core_->accounts());
     return goodbye;
   };
+  observer.on_relayed = [this](const Standing& relay, const KeyId& key) {
+    return entrance_.gate().admit_behind(relay, key, wall_seconds());
+  };
   observer.on_goodbye = [this](Goodbye& goodbye, const Standing& standing) {
     thanks_->complete(goodbye, standing, entrance_.key());
   };

@@ -21,7 +21,11 @@ constexpr std::array kFacts = {GLEANER_MESSAGES(GLEANER_MESSAGE_FACTS)};
 }  // namespace
 
 Lane lane_of(const Message& message) {
-  return kFacts.at(message.index()).lane;
+  return lane_of(message.index());
+}
+
+Lane lane_of(std::size_t type) {
+  return kFacts.at(type).lane;
 }
 
 const char* message_name(const Message& message) {

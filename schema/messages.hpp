@@ -181,6 +181,7 @@ struct TrainUnit {
   std::vector<LeaseRef> leases;    // ascending by shard
   std::vector<UnitBatch> batches;  // consecutive, ascending
   bool wants_gradient = true;      // false in a replay whose gradients are already known
+  bool may_be_summed = false;      // a relay on the way may add the gradients to those of others
 };
 
 struct ShardOutcome {
@@ -202,6 +203,8 @@ struct UnitResult {
   UnitId unit{};
   std::vector<BatchResult> batches;
   std::uint64_t compute_us = 0;  // time spent training, for balancing only
+  // By a relay: its gradients are left out, and come in a RelaySum.
+  bool is_summed = false;
   friend bool operator==(const UnitResult&, const UnitResult&) = default;
 };
 
@@ -336,6 +339,80 @@ struct Goodbye {
   friend bool operator==(const Goodbye&, const Goodbye&) = default;
 };
 
+// ---- Relays ------------------------------------------------------------------------------------
+
+// Bytes of the latest RelayParts, and of the gradients of the latest RelaySums, that are kept.
+inline constexpr std::size_t kRelayPartsBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kRelaySumsBytes = std::size_t{64} << 20;
+
+// A relay carries the messages of many volunteers over one connection. Each of them has a channel,
+// whose number the relay chooses, higher than all before.
+
+// First message of a relay.
+struct RelayHello {
+  std::uint32_t protocol_min = 0;
+  std::uint32_t protocol_max = 0;
+  std::string build;  // version of the program, for people
+  std::string name;
+  std::string invite;  // by which it comes, as text; empty in plain text
+  friend bool operator==(const RelayHello&, const RelayHello&) = default;
+};
+
+// A volunteer has come; its Hello follows.
+struct RelayOpen {
+  std::uint32_t channel = 0;
+  std::string peer;  // its address, as the relay sees it
+  KeyId key;         // which it has proved to the relay to have
+  friend bool operator==(const RelayOpen&, const RelayOpen&) = default;
+};
+
+// A message of a channel, in either direction.
+struct RelayFrame {
+  std::uint32_t channel = 0;
+  Bytes payload;  // an encoded message
+  // To the relay: numbers of RelayParts. They belong in place of the activations of a TrainUnit's
+  // batches, in order, or of an EvalUnit's, which are empty in `payload`.
+  std::vector<std::uint64_t> parts;
+  friend bool operator==(const RelayFrame&, const RelayFrame&) = default;
+};
+
+// Something that several channels need, which crosses the connection once. Both sides keep the
+// latest kRelayPartsBytes of them.
+struct RelayPart {
+  std::uint64_t number = 0;  // one more than the last
+  SharedBytes bytes;
+};
+
+// The channel is over: from the relay, the volunteer has gone; from the master, it is sent away.
+struct RelayClose {
+  std::uint32_t channel = 0;
+  std::string reason;
+  friend bool operator==(const RelayClose&, const RelayClose&) = default;
+};
+
+struct RelayedUnit {
+  std::uint32_t channel = 0;
+  UnitId unit{};
+  friend bool operator==(const RelayedUnit&, const RelayedUnit&) = default;
+};
+
+// The sum of the gradients of a batch from several units, whose results have been sent before with
+// `is_summed`.
+struct RelaySum {
+  std::uint64_t number = 0;  // one more than the last
+  BatchIndex batch = 0;
+  std::vector<RelayedUnit> units;  // at least one
+  Bytes gradient;                  // packed, see quantized_batch.hpp
+  friend bool operator==(const RelaySum&, const RelaySum&) = default;
+};
+
+// The master cannot use a sum, since not all of its units count: the relay sends the gradients
+// again, each as a sum of its own. It keeps the latest kRelaySumsBytes of them.
+struct RelaySplit {
+  std::uint64_t number = 0;
+  friend bool operator==(const RelaySplit&, const RelaySplit&) = default;
+};
+
 // Accounts of a peer's bytes, by their use: bytes of messages with their frames' headers, in one
 // direction.
 struct Traffic {
@@ -397,7 +474,14 @@ struct Traffic {
   MESSAGE(PointsRequest,  kUrgent,  &Traffic::points)     \
   MESSAGE(Points,         kUrgent,  &Traffic::points)     \
   MESSAGE(AccessAnswer,   kOrdered, nullptr)              \
-  MESSAGE(AccessRequest,  kOrdered, nullptr)
+  MESSAGE(AccessRequest,  kOrdered, nullptr)              \
+  MESSAGE(RelayHello,     kOrdered, nullptr)              \
+  MESSAGE(RelayOpen,      kOrdered, nullptr)              \
+  MESSAGE(RelayFrame,     kOrdered, nullptr)              \
+  MESSAGE(RelayPart,      kUrgent,  &Traffic::units)      \
+  MESSAGE(RelayClose,     kOrdered, nullptr)              \
+  MESSAGE(RelaySum,       kUrgent,  &Traffic::units)      \
+  MESSAGE(RelaySplit,     kUrgent,  &Traffic::units)
 // clang-format on
 
 // The list begins with a comma.
@@ -409,6 +493,8 @@ using Message = VariantOf<void GLEANER_MESSAGES(GLEANER_MESSAGE_TYPE)>;
 #undef GLEANER_MESSAGE_TYPE
 
 Lane lane_of(const Message& message);
+// By the type's position in Message.
+Lane lane_of(std::size_t type);
 
 // Name of a message's type, for logs and errors.
 const char* message_name(const Message& message);

@@ -247,7 +247,7 @@ void add_verbs(CLI::App& app, int& exit_status) {
   add_group("Predict and export", {add_evaluate_command, add_predict_command, add_serve_command,
                                    add_export_command, add_import_command});
   add_group("Admit", {add_access_commands});
-  add_group("Launch", {add_launch_command});
+  add_group("Launch", {add_launch_command, add_relay_command});
   add_group("This program", {add_completion_command});
 }
 

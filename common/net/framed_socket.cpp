@@ -388,6 +388,10 @@ std::size_t FramedSocket::bytes_waiting() const {
   return impl_->bytes_waiting();
 }
 
+void FramedSocket::let_wait(std::size_t more_bytes) {
+  impl_->let_wait(more_bytes);
+}
+
 void FramedSocket::on_written(std::function<void()> handler) {
   impl_->on_written(std::move(handler));
 }

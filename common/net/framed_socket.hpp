@@ -111,6 +111,9 @@ class FramedSocket {
   [[nodiscard]] std::uint64_t bytes_out() const;
   [[nodiscard]] std::size_t bytes_waiting() const;
 
+  // Raises send_queue_bytes_max, but no budget that is shared.
+  void let_wait(std::size_t more_bytes);
+
   // Called whenever frames have left, not from within send(), until the socket closes.
   void on_written(std::function<void()> handler);
 

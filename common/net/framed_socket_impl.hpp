@@ -123,6 +123,8 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
 
   [[nodiscard]] std::size_t bytes_waiting() const { return bytes_waiting_; }
 
+  void let_wait(std::size_t more_bytes) { limits_.send_queue_bytes_max += more_bytes; }
+
  private:
   // Closes the socket unless disarmed in time. `turn_` tells an expiry that was already queued when
   // the watch was disarmed from a live one.

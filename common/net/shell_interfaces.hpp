@@ -72,6 +72,10 @@ class Link {
   virtual std::size_t send(Bytes payload, Lane lane) = 0;
   // Bytes that are queued and has not left.
   [[nodiscard]] virtual std::size_t bytes_waiting() const = 0;
+
+  // Lets as many more bytes wait to be sent, where there is a bound.
+  virtual void let_wait(std::size_t /*more_bytes*/) {}
+
   // While it is off nothing is delivered, and the peer cannot send without end. On at first.
   virtual void set_listening(bool is_on) = 0;
   // Closes when everything queued has left, or after a deadline; on_closed follows.

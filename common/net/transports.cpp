@@ -51,6 +51,8 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
 
   [[nodiscard]] std::size_t bytes_waiting() const override { return socket_->bytes_waiting(); }
 
+  void let_wait(std::size_t more_bytes) override { socket_->let_wait(more_bytes); }
+
   void set_listening(bool is_on) override {
     is_listening_ = is_on;
     if (is_on) listening_again_.cancel();

@@ -155,6 +155,18 @@ struct CloseSession {
   SessionId session{};
 };
 
+// Ask a relay for the gradients of a sum one by one.
+struct SplitSum {
+  RelayId relay{};
+  std::uint64_t number = 0;  // of the RelaySum
+};
+
+// Close a relay's connection, and with it all of its sessions -> RelayGone.
+struct CloseRelay {
+  RelayId relay{};
+  std::string reason;
+};
+
 enum class Outcome : std::uint8_t {
   kFinished,   // every round folded and the last one evaluated
   kStopped,    // on request, at a checkpoint
@@ -173,15 +185,33 @@ struct Done {
   std::vector<KeyId> convicted{};          // of kFalsified
 };
 
-using Effect = std::variant<Send, CloseSession, WorkerTask, StorageTask, Notice, Done>;
+using Effect =
+    std::variant<Send, CloseSession, WorkerTask, StorageTask, Notice, Done, SplitSum, CloseRelay>;
 using Effects = std::vector<Effect>;
 
 // ---- Events ------------------------------------------------------------------------------------
 
 struct SessionOpened {
   SessionId session{};
-  std::string peer;   // address, for people
-  Standing standing;  // as whom it comes; the shell has made sure of it
+  std::string peer;                // address, for people
+  Standing standing;               // as whom it comes; the shell has made sure of it
+  std::optional<RelayId> relay{};  // through which it comes
+};
+
+// A relay has sent the sum of the gradients of units of its sessions, which may be over by now.
+struct RelaySummed {
+  RelayId relay{};
+  Volunteer sender;          // the relay, whose session is any
+  std::uint64_t number = 0;  // of the RelaySum
+  BatchIndex batch = 0;
+  std::vector<std::pair<SessionId, UnitId>> units;
+  Bytes gradient;
+  std::size_t bytes = 0;  // on the wire, for accounts
+};
+
+// The connection to a relay is gone. All of its sessions have been closed before.
+struct RelayGone {
+  RelayId relay{};
 };
 
 struct MessageReceived {
@@ -306,10 +336,11 @@ struct Banned {
 // Time has passed; sent a few times a second.
 struct Tick {};
 
-using Event = std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
-                           PointsRead, InputCommitted, EvalForwardDone, EvalChunkScored,
-                           EvalFinished, Staged, Folded, ChunkRead, HistoryRecorded, StoreFull,
-                           TaskFailed, StopRequested, Banned, Tick, MessageSent, GradientsAdded>;
+using Event =
+    std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
+                 PointsRead, InputCommitted, EvalForwardDone, EvalChunkScored, EvalFinished, Staged,
+                 Folded, ChunkRead, HistoryRecorded, StoreFull, TaskFailed, StopRequested, Banned,
+                 Tick, MessageSent, GradientsAdded, RelaySummed, RelayGone>;
 
 // Whom an event concerns. The core looks only at what an event may have changed, so that an event
 // costs no more where there are more volunteers and shards. An event of the work concerns one
@@ -328,8 +359,8 @@ bool is_one_of(const Event& event) {
 // Whether the event may have changed anything.
 inline bool concerns_all(const Event& event) {
   return !detail::is_one_of<SessionOpened, MessageReceived, SessionClosed, ForwardDone,
-                            BackwardDone, PointsRead, ChunkRead, Staged, GradientsAdded, Tick>(
-      event);
+                            BackwardDone, PointsRead, ChunkRead, Staged, GradientsAdded, Tick,
+                            RelaySummed>(event);
 }
 
 // Some entries of a map, in turn: whoever looks at a few each time comes to all of them. Pure.
@@ -370,6 +401,14 @@ class Outbox {
 
   void log(LogLevel level, std::string kind, std::string message) {
     tell(LogLine{level, std::move(message), std::move(kind)});
+  }
+
+  void split(RelayId relay, std::uint64_t number) {
+    effects_.emplace_back(SplitSum{relay, number});
+  }
+
+  void close(RelayId relay, std::string reason) {
+    effects_.emplace_back(CloseRelay{relay, std::move(reason)});
   }
 
   void push(Done done) { effects_.emplace_back(std::move(done)); }

@@ -116,6 +116,8 @@ void MasterCore::on(PointsRead& event) {
 void MasterCore::on(const Staged& event) {
   rounds_.store_answered();
   rounds_.on(event);
+  // A commit that was on its way to the store when its relay was lost.
+  if (!lost_gradients_.empty()) check_lost_gradients(false);
 }
 
 void MasterCore::on(Folded& event) {
@@ -133,6 +135,38 @@ void MasterCore::on(Folded& event) {
 
 void MasterCore::on(const GradientsAdded& event) {
   audits_.convict({event.sender, event.error->message, true});
+}
+
+void MasterCore::on(const RelayGone& event) {
+  for (const auto& lost : pipeline_.break_promises(event.relay)) lost_gradients_.insert(lost);
+  check_lost_gradients(true);
+}
+
+// Whoever trains a shard again from a state before the batch gives its gradient. Where a later
+// state is all that will be used, the open rounds are trained again instead.
+void MasterCore::check_lost_gradients(bool is_just_lost) {
+  const auto is_beyond = [&](const ShardLease& lease, BatchIndex batch) {
+    const bool is_held = lease.state != LeaseState::kFree && lease.next_batch > batch;
+    const bool is_kept = lease.handed_over && lease.handed_over->next_batch > batch;
+    return is_just_lost && (is_held || is_kept);
+  };
+  std::erase_if(lost_gradients_, [&](const auto& lost) {
+    return lost.first < pipeline_.applied() || pipeline_.is_covered(lost.first, lost.second);
+  });
+  for (const auto& [batch, shard] : lost_gradients_) {
+    const ShardLease& lease = leases().at(shard);
+    if (lease.committed <= run_.plan.round_of(batch) && !is_beyond(lease, batch) &&
+        !is_beyond(placement_.shadows().at(shard), batch)) {
+      continue;
+    }
+    finish({Outcome::kFalsified,
+            {ErrorCode::kIo,
+             fmt::format("a relay was lost with gradients of round {}, which is trained again",
+                         run_.plan.round_of(batch))},
+            std::nullopt,
+            {}});
+    return;
+  }
 }
 
 void MasterCore::on(ChunkRead& event) {
@@ -310,6 +344,11 @@ void MasterCore::on(const Tick&) {
                              reason + ": its leases have ended, connect again to take part", true});
     outbox_.close(id);
     drop_session(id, reason);
+  }
+  if (!rounds_.store_full_since()) {
+    if (const auto relay = pipeline_.overdue_relay(outbox_.now() - run_.config.stall)) {
+      outbox_.close(*relay, "it keeps gradients to itself");
+    }
   }
   finish_if(rounds_.stop_overdue());
 }

@@ -13,7 +13,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "master/core/audits.hpp"
@@ -81,6 +83,11 @@ class MasterCore {
   void on(const Staged& event);
   void on(Folded& event);
   void on(const GradientsAdded& event);
+
+  void on(RelaySummed& event) { units_.on(event); }
+
+  void on(const RelayGone& event);
+  void check_lost_gradients(bool is_just_lost);
   void on(ChunkRead& event);
   void on(const HistoryRecorded& event);
 
@@ -140,6 +147,8 @@ class MasterCore {
   Rounds rounds_;
   Units units_;
   RunView view_;
+  // Relays were lost that had them; whoever trains these shards again is asked for them.
+  std::set<std::pair<BatchIndex, ShardId>> lost_gradients_;
 };
 
 }  // namespace gleaner

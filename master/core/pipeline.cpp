@@ -92,12 +92,19 @@ Result<void> Pipeline::check_digests(const BatchRecord& record, BatchIndex batch
   return {};
 }
 
-Result<void> Pipeline::check_gradient(const BatchRecord& record, const BatchResult& result) {
+Result<void> Pipeline::check_gradient(const BatchRecord& record, BatchIndex batch,
+                                      const Bytes& gradient) {
   if (!record.gradient) {
     return Error{ErrorCode::kProtocol,
-                 fmt::format("a gradient for batch {}, which has been applied", result.batch)};
+                 fmt::format("a gradient for batch {}, which has been applied", batch)};
   }
-  return check_gradient_size(record.units_on, result.gradient);
+  return check_gradient_size(record.units_on, gradient);
+}
+
+void Pipeline::count(BatchRecord& record, const ShardOutcome& outcome) {
+  record.loss = add_losses(record.loss, outcome.loss);
+  record.active += outcome.active;
+  ++record.covered_count;
 }
 
 Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<BatchResult> results,
@@ -110,7 +117,8 @@ Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<Ba
       if (!same) return same.error();
     }
     if (!has_gradient) continue;
-    if (auto fits = check_gradient(record, result); !fits) return fits.error();
+    auto fits = check_gradient(record, result.batch, result.gradient);
+    if (!fits) return fits.error();
   }
   std::vector<AddGradientsTask::Part> parts;
   for (BatchResult& result : results) {
@@ -124,12 +132,83 @@ Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<Ba
       if (!is_audited) record.digests[shard] = outcome.gradient_digest;
       if (record.covered[shard] != 0) continue;
       record.covered[shard] = 1;
-      record.loss = add_losses(record.loss, outcome.loss);
-      record.active += outcome.active;
-      ++record.covered_count;
+      count(record, outcome);
     }
   }
   return parts;
+}
+
+Result<void> Pipeline::promise(std::vector<BatchResult> results, RelayId relay, SessionId session,
+                               UnitId unit, Instant now) {
+  for (const BatchResult& result : results) {
+    const BatchRecord& record = at(result.batch);
+    if (auto same = check_digests(record, result.batch, result.shards); !same) return same;
+  }
+  for (BatchResult& result : results) {
+    BatchRecord& record = log_.at(result.batch);
+    for (const ShardOutcome& outcome : result.shards) {
+      record.digests[raw(outcome.shard)] = outcome.gradient_digest;
+      record.covered[raw(outcome.shard)] = 1;
+    }
+    record.promised.push_back({relay, session, unit, std::move(result.shards), now});
+  }
+  return {};
+}
+
+Result<AddGradientsTask::Part> Pipeline::keep_promise(
+    RelayId relay, BatchIndex batch, const std::vector<std::pair<SessionId, UnitId>>& units,
+    Bytes gradient) {
+  const auto found = log_.find(batch);
+  const Error stale{ErrorCode::kStaleLease,
+                    fmt::format("a sum of gradients of batch {} that nobody awaits", batch)};
+  if (found == log_.end()) return stale;
+  BatchRecord& record = found->second;
+  const auto is_of = [&](const PromisedGradient& promised, const auto& unit) {
+    return promised.relay == relay && promised.session == unit.first &&
+           promised.unit == unit.second;
+  };
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const bool is_twice = std::find(units.begin(), units.begin() + static_cast<std::ptrdiff_t>(i),
+                                    units[i]) != units.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool is_promised =
+        std::any_of(record.promised.begin(), record.promised.end(),
+                    [&](const PromisedGradient& promised) { return is_of(promised, units[i]); });
+    if (is_twice || !is_promised) return stale;
+  }
+  if (auto fits = check_gradient(record, batch, gradient); !fits) return fits.error();
+  std::erase_if(record.promised, [&](const PromisedGradient& promised) {
+    const bool is_kept = std::any_of(units.begin(), units.end(),
+                                     [&](const auto& unit) { return is_of(promised, unit); });
+    if (!is_kept) return false;
+    for (const ShardOutcome& outcome : promised.shards) count(record, outcome);
+    return true;
+  });
+  return AddGradientsTask::Part{record.codes, std::make_shared<const Bytes>(std::move(gradient)),
+                                record.gradient};
+}
+
+std::vector<std::pair<BatchIndex, ShardId>> Pipeline::break_promises(RelayId relay) {
+  std::vector<std::pair<BatchIndex, ShardId>> broken;
+  for (auto& [batch, record] : log_) {
+    std::erase_if(record.promised, [&, batch = batch, &record = record](const auto& promised) {
+      if (promised.relay != relay) return false;
+      for (const ShardOutcome& outcome : promised.shards) {
+        record.covered[raw(outcome.shard)] = 0;
+        broken.emplace_back(batch, outcome.shard);
+      }
+      return true;
+    });
+  }
+  return broken;
+}
+
+std::optional<RelayId> Pipeline::overdue_relay(Instant when) const {
+  const auto next = log_.find(schedule_.next_backward());
+  if (next == log_.end()) return std::nullopt;
+  for (const PromisedGradient& promised : next->second.promised) {
+    if (promised.since < when) return promised.relay;
+  }
+  return std::nullopt;
 }
 
 void Pipeline::forget_before(BatchIndex batch) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/model/run_plan.hpp"
@@ -19,17 +20,28 @@
 
 namespace gleaner {
 
+// A unit's answer for a batch whose gradient a relay has, and is yet to send in a sum.
+struct PromisedGradient {
+  RelayId relay{};
+  SessionId session{};
+  UnitId unit{};
+  std::vector<ShardOutcome> shards;
+  Instant since{};
+};
+
 // A batch from its forward pass until its round is folded.
 struct BatchRecord {
   SharedBytes packed;
   std::shared_ptr<const QuantizedActivations> codes;  // until the batch is applied
   Positives positives;
   std::uint32_t examples = 0;
-  double code_length = 0;             // mean_length of its codes
-  std::vector<std::uint8_t> covered;  // one an output shard: its gradient has been added
+  double code_length = 0;  // mean_length of its codes
+  // One an output shard: its gradient has been added, or is promised.
+  std::vector<std::uint8_t> covered;
   // Digests of the gradients, by output shard; only those that a volunteer sent who is not audited.
   std::vector<std::optional<std::uint64_t>> digests;
-  std::uint32_t covered_count = 0;
+  std::uint32_t covered_count = 0;  // without what is promised
+  std::vector<PromisedGradient> promised;
   std::vector<std::uint32_t> units_on;  // by example
   // Running sum, until the batch is applied; the worker's alone to read and to change.
   std::shared_ptr<std::vector<std::int32_t>> gradient;
@@ -83,6 +95,24 @@ class Pipeline {
                                                           bool has_gradient,
                                                           bool is_audited = false);
 
+  // Takes a unit's results, whose gradients `relay` is to send in sums: the shards are covered from
+  // now on, and count once it has done so. Fails as add_results() does.
+  Result<void> promise(std::vector<BatchResult> results, RelayId relay, SessionId session,
+                       UnitId unit, Instant now);
+
+  // The sum of the gradients of these units, for the worker to add, as above. kStaleLease if not
+  // all of them are promised by this relay; kProtocol for a gradient that cannot be one. Nothing
+  // changes on an error.
+  Result<AddGradientsTask::Part> keep_promise(
+      RelayId relay, BatchIndex batch, const std::vector<std::pair<SessionId, UnitId>>& units,
+      Bytes gradient);
+
+  // The relay is gone: what it has promised is to be asked for again.
+  std::vector<std::pair<BatchIndex, ShardId>> break_promises(RelayId relay);
+
+  // Who has promised something before `when` for the next batch that is to be applied.
+  [[nodiscard]] std::optional<RelayId> overdue_relay(Instant when) const;
+
   // The log may forget batches below `batch`.
   void forget_before(BatchIndex batch);
 
@@ -92,7 +122,9 @@ class Pipeline {
   [[nodiscard]] Positives positives_in(BatchIndex batch, const std::vector<LeaseRef>& shards) const;
 
  private:
-  static Result<void> check_gradient(const BatchRecord& record, const BatchResult& result);
+  static Result<void> check_gradient(const BatchRecord& record, BatchIndex batch,
+                                     const Bytes& gradient);
+  static void count(BatchRecord& record, const ShardOutcome& outcome);
   Result<void> check_digests(const BatchRecord& record, BatchIndex batch,
                              const std::vector<ShardOutcome>& shards) const;
 

@@ -71,6 +71,9 @@ struct Resumed {
   double seconds = 0;  // since it was paused
 };
 
+// The connection to a relay, in this process's life.
+enum class RelayId : std::uint64_t {};
+
 // A volunteer, as it is known when its session may be over.
 struct Volunteer {
   SessionId session{};

@@ -259,6 +259,10 @@ RunView::Wait RunView::next_step() const {
       return step(WaitOwner::kVolunteers,
                   fmt::format("the results of batch {} from {}", batch, names_of_holders(missing)));
     }
+    if (!pipeline_.at(batch).promised.empty()) {
+      return step(WaitOwner::kVolunteers,
+                  fmt::format("a relay to send its gradients of batch {}", batch));
+    }
   } else if (const auto unknown = input_ ? input_->missing() : std::nullopt;
              unknown && !unknown->shards.empty()) {
     return step(WaitOwner::kVolunteers,

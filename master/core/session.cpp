@@ -34,6 +34,17 @@ struct MetBy {
 
   Some operator()(const Goodbye&) const { return std::nullopt; }
 
+  // Messages between a master and a relay, which no session hears.
+  template <typename R>
+
+  requires(std::is_same_v<R, RelayHello> || std::is_same_v<R, RelayOpen> ||
+           std::is_same_v<R, RelayFrame> || std::is_same_v<R, RelayPart> ||
+           std::is_same_v<R, RelayClose> || std::is_same_v<R, RelaySum> ||
+           std::is_same_v<R, RelaySplit>) Some
+  operator()(const R&) const {
+    return std::nullopt;
+  }
+
   // Messages of the master and of tools.
   Some operator()(const Welcome&) const { return std::nullopt; }
 

@@ -78,6 +78,7 @@ struct UnitInFlight {
   BatchIndex first = 0;  // before which the shards stand when it begins
   std::uint32_t batches = 0;
   bool wants_gradient = true;
+  bool may_be_summed = false;  // by the relay through which the session came
   std::uint64_t eval_begin = 0;
   std::uint64_t examples = 0;  // training and evaluation: in all its batches
   SharedBytes hidden;          // evaluation
@@ -98,6 +99,7 @@ struct SessionState {
   SessionPhase phase = SessionPhase::kIntroducing;
   std::string peer;
   Standing standing;
+  std::optional<RelayId> relay;  // through which it came
   Hello hello;
   Instant opened{};
   Instant last_heard{};

@@ -102,6 +102,7 @@ void Sessions::opened(const SessionOpened& event) {
   SessionState session;
   session.peer = event.peer;
   session.standing = event.standing;
+  session.relay = event.relay;
   session.opened = session.last_heard = session.last_said = session.turn = outbox_.now();
   sessions_.emplace(event.session, std::move(session));
 }

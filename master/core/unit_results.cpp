@@ -55,13 +55,16 @@ Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
                                  });
     if (!fits) return protocol_error("a result that does not fit unit {}", raw(result.unit));
   }
+  if (result.is_summed && !unit.may_be_summed) {
+    return protocol_error("the gradient of unit {} is left out", raw(result.unit));
+  }
   return {};
 }
 
 Result<void> Units::add(SessionId id, const SessionState& session, const UnitInFlight& unit,
                         UnitResult& result) {
   const bool is_audited = placement_.is_audited(session);
-  if (run_.config.audit != AuditMode::kOff) trials_.note(result);
+  if (run_.config.audit != AuditMode::kOff && !result.is_summed) trials_.note(result);
   std::optional<AuditedPiece> piece;
   if (is_audited) {
     piece.emplace();
@@ -70,16 +73,41 @@ Result<void> Units::add(SessionId id, const SessionState& session, const UnitInF
     piece->claimed = fingerprint(result);
   }
   // Where audits decide who is right, a difference from an earlier answer convicts nobody.
+  if (result.is_summed) {
+    const auto promised = pipeline_.promise(std::move(result.batches), *session.relay, id,
+                                            result.unit, outbox_.now());
+    if (!promised) return promised;
+    count_carried(unit);
+    return {};
+  }
   auto parts = pipeline_.add_results(std::move(result.batches), unit.wants_gradient, is_audited);
   if (!parts) return parts.error();
   if (!parts->empty()) {
     outbox_.push(WorkerTask(AddGradientsTask{session.who(id), std::move(*parts)}));
   }
+  count_carried(unit);
+  if (piece) audits_.answered(id, session, std::move(*piece));
+  return {};
+}
+
+void Units::count_carried(const UnitInFlight& unit) {
   for (std::uint64_t i = 0; i < unit.batches; ++i) {
     meter_.carried(pipeline_.at(unit.first + i).examples);
   }
-  if (piece) audits_.answered(id, session, std::move(*piece));
-  return {};
+}
+
+void Units::on(RelaySummed& event) {
+  meter_.received(event.bytes);
+  auto part =
+      pipeline_.keep_promise(event.relay, event.batch, event.units, std::move(event.gradient));
+  if (part) {
+    outbox_.push(WorkerTask(AddGradientsTask{std::move(event.sender), {std::move(*part)}}));
+  } else if (part.error().code != ErrorCode::kStaleLease) {
+    outbox_.close(event.relay, part.error().message);
+  } else if (event.units.size() > 1) {
+    // Some of its volunteers were sent away before their answers arrived.
+    outbox_.split(event.relay, event.number);
+  }
 }
 
 Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& result) {

@@ -197,6 +197,10 @@ void Units::send_training(SessionId id, SessionState& session, UnitInFlight unit
   unit.examples = 0;
   message.leases = unit.leases;
   message.wants_gradient = unit.wants_gradient;
+  // An answer that is compared with others must come as the volunteer gave it.
+  unit.may_be_summed = session.relay && session.is_trusted() && unit.wants_gradient &&
+                       !unit.audit && run_.map.hidden() > 0;
+  message.may_be_summed = unit.may_be_summed;
   for (std::uint32_t i = 0; i < unit.batches; ++i) {
     const BatchIndex batch = unit.first + i;
     message.batches.push_back({batch, pipeline_.at(batch).packed,

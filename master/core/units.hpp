@@ -100,6 +100,7 @@ class Units {
   Result<void> receive(SessionState& session, const InputResult& result);
   Result<void> receive(SessionId id, SessionState& session, PointsRequest& request);
   Result<void> on(PointsRead& event);
+  void on(RelaySummed& event);
 
   // Counts the answers to evaluation units that audits have confirmed.
   void count_confirmed();
@@ -120,6 +121,7 @@ class Units {
   // Adds what a holder got, which an audit has yet to confirm if it is audited.
   Result<void> add(SessionId id, const SessionState& session, const UnitInFlight& unit,
                    UnitResult& result);
+  void count_carried(const UnitInFlight& unit);
   void issue_evaluation(SessionId id, SessionState& session, RoundIndex checkpoint);
   void issue_input(SessionId id, SessionState& session);
   [[nodiscard]] UnitInFlight next_unit(SessionId id, const SessionState& session) const;

@@ -22,9 +22,45 @@ Refusal refusal(const Error& error) {
 // The invite that a first message shows.
 const std::string* invite_in(const Message& first) {
   if (const auto* hello = std::get_if<Hello>(&first)) return &hello->invite;
+  if (const auto* relay = std::get_if<RelayHello>(&first)) return &relay->invite;
   if (const auto* observe = std::get_if<Observe>(&first)) return &observe->invite;
   if (const auto* request = std::get_if<AccessRequest>(&first)) return &request->invite;
   return nullptr;
+}
+
+// Refuses an introduction whose program does not speak as the master does. Volunteers and observers
+// are told so later, by the core.
+template <typename Introduction>
+std::optional<Refusal> refusal_of_version(const Message& first, const char* program) {
+  const auto* from = std::get_if<Introduction>(&first);
+  if (from == nullptr ||
+      (from->protocol_max >= kProtocolMin && from->protocol_min <= kProtocolMax)) {
+    return std::nullopt;
+  }
+  return Refusal{ErrorCode::kVersion,
+                 fmt::format("this master (version {}) speaks protocol {} to {}, the {} (version "
+                             "{}) {} to {}: use those of one version",
+                             kBuildVersion, kProtocolMin, kProtocolMax, program, from->build,
+                             from->protocol_min, from->protocol_max),
+                 false};
+}
+
+// Why the first message may not come from somebody of this standing.
+std::optional<Refusal> refusal_of_role(const Message& first, const Standing& standing) {
+  const bool is_relay = std::holds_alternative<RelayHello>(first);
+  const bool is_volunteer = is_relay || std::holds_alternative<Hello>(first);
+  if (is_volunteer && standing.role != Role::kVolunteer) {
+    return Refusal{ErrorCode::kInvite,
+                   fmt::format("this is an invite for an {}: to train takes one for a volunteer",
+                               role_name(standing.role)),
+                   false};
+  }
+  if (is_relay && !standing.is_trusted) {
+    return Refusal{ErrorCode::kInvite,
+                   "a relay adds up the work of others: it takes an invite for trusted volunteers",
+                   false};
+  }
+  return std::nullopt;
 }
 
 Refusal no_introduction(const Message& first) {
@@ -115,7 +151,9 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
                                             std::int64_t now, Instant at) {
   const std::string* const invite = invite_in(first);
   if (invite == nullptr) return no_introduction(first);
-  const bool is_volunteer = std::holds_alternative<Hello>(first);
+  if (auto refusal = refusal_of_version<RelayHello>(first, "relay")) return *refusal;
+  const bool is_relay = std::holds_alternative<RelayHello>(first);
+  const bool is_volunteer = is_relay || std::holds_alternative<Hello>(first);
   if (!key_ || !key) {
     if (std::holds_alternative<AccessRequest>(first)) {
       return Refusal{ErrorCode::kInvite,
@@ -131,16 +169,7 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
                     {}};
   }
   AccessBook changed = book_;
-  if (const auto* request = std::get_if<AccessRequest>(&first)) {
-    if (request->protocol_max < kProtocolMin || request->protocol_min > kProtocolMax) {
-      return Refusal{ErrorCode::kVersion,
-                     fmt::format("this master (version {}) speaks protocol {} to {}, the tool "
-                                 "(version {}) {} to {}: use those of one version",
-                                 kBuildVersion, kProtocolMin, kProtocolMax, request->build,
-                                 request->protocol_min, request->protocol_max),
-                     false};
-    }
-  }
+  if (auto refusal = refusal_of_version<AccessRequest>(first, "tool")) return *refusal;
   const Result<Standing> standing = gleaner::admit(changed, *key_, *key, *invite, now);
   if (!standing) return refusal(standing.error());
   if (auto stored = store_changes(std::move(changed)); !stored) return refusal(stored.error());
@@ -150,21 +179,31 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
     }
     return manage_for(*request, now);
   }
-  if (is_volunteer && standing->role != Role::kVolunteer) {
-    return Refusal{ErrorCode::kInvite,
-                   fmt::format("this is an invite for an {}: to train takes one for a volunteer",
-                               role_name(standing->role)),
-                   false};
-  }
+  if (auto refusal = refusal_of_role(first, *standing)) return *refusal;
   // Each that comes and goes costs the others time.
   if (is_volunteer && !standing->is_trusted && !joins_.spend(to_text(standing->invite), at)) {
     return Refusal{
         ErrorCode::kBusy,
         "too many volunteers have come by this invite in the last seconds: it tries again", true};
   }
-  if (is_volunteer) remember(*standing, std::get<Hello>(first).name, peer);
+  if (is_volunteer) {
+    const std::string& name =
+        is_relay ? std::get<RelayHello>(first).name : std::get<Hello>(first).name;
+    remember(*standing, name, peer);
+  }
   ++here_[standing->identity];
   return *standing;
+}
+
+std::variant<Standing, Message> Gate::admit_behind(const Standing& relay, const KeyId& key,
+                                                   std::int64_t now) {
+  Standing standing = relay;
+  standing.identity = key;
+  if (const std::string reason = reason_to_go(book_, standing, now); !reason.empty()) {
+    return Refusal{ErrorCode::kInvite, reason, false};
+  }
+  ++here_[key];
+  return standing;
 }
 
 std::variant<Standing, Message> Gate::manage_for(const AccessRequest& request, std::int64_t now) {

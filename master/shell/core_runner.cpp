@@ -1,5 +1,7 @@
 #include "master/shell/core_runner.hpp"
 
+#include <fmt/format.h>
+
 #include <new>
 #include <utility>
 #include <vector>
@@ -19,7 +21,9 @@ CoreRunner::CoreRunner(Clock& clock, MasterCore& core, WorkerThread& worker, Sto
 
 CoreRunner::~CoreRunner() {
   lifetime_.end();
-  for (auto& [id, connection] : connections_) connection.link->abandon();
+  for (auto& [id, connection] : connections_) {
+    if (connection.link) connection.link->abandon();
+  }
 }
 
 void CoreRunner::start() {
@@ -73,18 +77,27 @@ void CoreRunner::receive(Arrival arrival) {
   start(connect({std::move(arrival.link), std::move(arrival.peer), arrival.key, std::nullopt}));
 }
 
+namespace {
+
+Result<Message> decode_if_there_is_room(const Bytes& payload) {
+  try {
+    return decode(payload);
+  } catch (const std::bad_alloc&) {
+    // Nothing has been changed yet: only the one who sent it goes.
+    return Error{ErrorCode::kResources, "there is no memory for it"};
+  }
+}
+
+}  // namespace
+
 void CoreRunner::received(SessionId id, const Bytes& payload, std::size_t wire_bytes) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
-  Result<Message> message = Error{ErrorCode::kResources, "there is no memory for it"};
-  try {
-    message = decode(payload);
-  } catch (const std::bad_alloc&) {
-    // Nothing has been changed yet: only this session ends.
-  }
+  if (found->second.relay) return relay_said(*found->second.relay, payload, wire_bytes);
+  Result<Message> message = decode_if_there_is_room(payload);
   if (!found->second.standing) {
     arrived(id, found->second, message);
-    if (!found->second.standing) return;
+    if (!found->second.standing || found->second.relay) return;
   }
   if (message) {
     handle(MessageReceived{id, std::move(*message), wire_bytes});
@@ -103,6 +116,9 @@ void CoreRunner::arrived(SessionId id, Connection& connection, const Result<Mess
     verdict = Refusal{first.error().code, first.error().message, false};
   }
   if (const auto* standing = std::get_if<Standing>(&verdict)) {
+    if (const auto* relay = std::get_if<RelayHello>(&*first)) {
+      return admit_relay(id, *standing, *relay);
+    }
     connection.standing = *standing;
     handle(SessionOpened{id, connection.peer, *standing});
     return;
@@ -137,7 +153,9 @@ void CoreRunner::closed(SessionId id, std::string reason) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   const std::optional<Standing> standing = found->second.standing;
+  const std::optional<RelayId> relay = found->second.relay;
   connections_.erase(found);
+  if (relay) relay_closed(*relay, reason);
   if (!standing) return;
   if (observer_.on_gone && !standing->is_local) observer_.on_gone(*standing);
   handle(SessionClosed{id, std::move(reason)});
@@ -169,15 +187,24 @@ void CoreRunner::perform(Send& effect) {
       goodbye->thanks.reset();
     }
   }
-  const std::size_t wire_bytes =
-      connection.link->send(encode(effect.message), lane_of(effect.message));
-  core_.handle(MessageSent{effect.session, effect.message.index(), wire_bytes}, clock_.now());
+  const std::size_t type = effect.message.index();
+  std::size_t wire_bytes = 0;
+  if (!connection.channel) {
+    wire_bytes = connection.link->send(encode(effect.message), lane_of(effect.message));
+  } else if (const auto relay = relays_.find(connection.channel->relay); relay != relays_.end()) {
+    wire_bytes = relay->second.send(connection.channel->number, std::move(effect.message));
+  }
+  core_.handle(MessageSent{effect.session, type, wire_bytes}, clock_.now());
 }
 
 void CoreRunner::perform(const CloseSession& effect) {
   const auto found = connections_.find(effect.session);
-  // Its on_closed takes it out of the map.
-  if (found != connections_.end()) found->second.link->close();
+  if (found == connections_.end()) return;
+  if (found->second.channel) {
+    close_channel(*found->second.channel, "closed");
+  } else {
+    found->second.link->close();  // its on_closed takes it out of the map
+  }
 }
 
 void CoreRunner::perform(WorkerTask& task) {
@@ -222,7 +249,114 @@ void CoreRunner::perform(const Notice& effect) {
 
 void CoreRunner::perform(const Done& effect) {
   is_done_ = true;
+  for (auto& [id, relay] : relays_) {
+    relay.send(Goodbye{
+        effect.outcome == Outcome::kFinished ? ErrorCode::kFinished : ErrorCode::kShuttingDown,
+        "the run has ended"});
+    relay.link().close();
+  }
   if (observer_.on_done) observer_.on_done(effect);
+}
+
+// ---- Relays ------------------------------------------------------------------------------------
+
+void CoreRunner::admit_relay(SessionId id, const Standing& standing, const RelayHello& hello) {
+  Connection& connection = connections_.at(id);
+  const RelayId relay{++last_relay_};
+  connection.standing = standing;
+  connection.relay = relay;
+  perform(
+      Notice(LogLine{LogLevel::kInfo,
+                     fmt::format("relay {} ({}) has come", hello.name, connection.peer), "relay"}));
+  const auto end = relays_.try_emplace(relay, connection.link, hello.name, standing).first;
+  end->second.send(Heartbeat{});
+}
+
+void CoreRunner::relay_said(RelayId id, const Bytes& payload, std::size_t wire_bytes) {
+  const auto found = relays_.find(id);
+  if (found == relays_.end()) return;
+  Result<Message> message = decode_if_there_is_room(payload);
+  Result<void> heard =
+      message ? hear(id, found->second, *message, wire_bytes) : Result<void>(message.error());
+  if (heard) return;
+  found->second.send(Refusal{heard.error().code, heard.error().message, true});
+  found->second.link().close();
+}
+
+Result<void> CoreRunner::hear(RelayId id, RelayEnd& relay, Message& message,
+                              std::size_t wire_bytes) {
+  if (const auto* frame = std::get_if<RelayFrame>(&message)) {
+    if (const auto session = relay.session_at(frame->channel)) {
+      received(*session, frame->payload, wire_bytes);
+    }
+  } else if (auto* sum = std::get_if<RelaySum>(&message)) {
+    std::optional<RelaySummed> event = relay.summed(id, *sum, wire_bytes);
+    if (!event) return protocol_error("a sum of a channel that never was");
+    handle(std::move(*event));
+  } else if (const auto* open = std::get_if<RelayOpen>(&message)) {
+    open_channel(id, relay, *open);
+  } else if (const auto* close = std::get_if<RelayClose>(&message)) {
+    const auto session = relay.session_at(close->channel);
+    relay.close(close->channel);
+    if (session) closed(*session, close->reason);
+  } else if (std::holds_alternative<Heartbeat>(message)) {
+    relay.send(Heartbeat{});
+  } else {
+    return protocol_error("{} is not for relays to send", message_name(message));
+  }
+  return {};
+}
+
+void CoreRunner::open_channel(RelayId id, RelayEnd& relay, const RelayOpen& open) {
+  std::variant<Standing, Message> verdict = relay.standing();
+  if (observer_.on_relayed) verdict = observer_.on_relayed(relay.standing(), open.key);
+  const SessionId session{last_session_ + 1};
+  if (!relay.open(open.channel, session)) return;  // a number that has been used
+  connect(
+      {nullptr, relay.address_of(open.peer), open.key, std::nullopt, Channel{id, open.channel}});
+  if (auto* last = std::get_if<Message>(&verdict)) return send_away(session, std::move(*last));
+  Connection& connection = connections_.at(session);
+  connection.standing = std::get<Standing>(verdict);
+  handle(SessionOpened{session, connection.peer, *connection.standing, id});
+}
+
+void CoreRunner::close_channel(const Channel& channel, std::string reason) {
+  const auto relay = relays_.find(channel.relay);
+  if (relay == relays_.end()) return;
+  const auto session = relay->second.session_at(channel.number);
+  if (!session) return;
+  relay->second.send(RelayClose{channel.number, reason});
+  relay->second.close(channel.number);
+  // As a link does, not from within.
+  clock_.after(Micros(0), lifetime_.guard([this, id = *session, reason = std::move(reason)] {
+    closed(id, reason);
+  }));
+}
+
+void CoreRunner::relay_closed(RelayId id, const std::string& reason) {
+  const auto found = relays_.find(id);
+  if (found == relays_.end()) return;
+  const std::string why = "relay " + found->second.name() + ": " + reason;
+  for (const SessionId session : found->second.sessions()) closed(session, why);
+  relays_.erase(found);
+  perform(Notice(LogLine{LogLevel::kInfo, why, "relay"}));
+  handle(RelayGone{id});
+}
+
+void CoreRunner::perform(const SplitSum& effect) {
+  const auto relay = relays_.find(effect.relay);
+  if (relay != relays_.end()) relay->second.send(RelaySplit{effect.number});
+}
+
+void CoreRunner::perform(const CloseRelay& effect) {
+  const auto relay = relays_.find(effect.relay);
+  if (relay == relays_.end()) return;
+  relay->second.send(Refusal{ErrorCode::kProtocol, effect.reason, true});
+  relay->second.link().close();
+  // A connection that has broken unnoticed may take long to close.
+  clock_.after(Micros(0), lifetime_.guard([this, id = effect.relay, reason = effect.reason] {
+    relay_closed(id, reason);
+  }));
 }
 
 }  // namespace gleaner

@@ -15,6 +15,7 @@
 #include "common/access/standing.hpp"
 #include "common/net/shell_interfaces.hpp"
 #include "master/core/master_core.hpp"
+#include "master/shell/relay_end.hpp"
 #include "master/shell/storage_tasks.hpp"
 
 namespace gleaner {
@@ -45,7 +46,10 @@ class CoreRunner {
     std::function<std::variant<Standing, Message>(const std::optional<KeyId>& key,
                                                   const std::string& peer, const Message& first)>
         on_arrival{};
-    // Who was admitted by on_arrival has gone. May be empty.
+    // Somebody with this key has come to a relay that was admitted: likewise.
+    std::function<std::variant<Standing, Message>(const Standing& relay, const KeyId& key)>
+        on_relayed{};
+    // Who was admitted by on_arrival or on_relayed has gone. May be empty.
     std::function<void(const Standing&)> on_gone{};
     // Before the core handles an event, and before what follows from it is performed. May be empty.
     std::function<void(const Event&)> on_event{};
@@ -86,11 +90,19 @@ class CoreRunner {
   [[nodiscard]] bool is_done() const { return is_done_; }
 
  private:
+  // A channel of a relay.
+  struct Channel {
+    RelayId relay{};
+    std::uint32_t number = 0;
+  };
+
   struct Connection {
-    std::shared_ptr<Link> link;
+    std::shared_ptr<Link> link;  // null where it has a channel
     std::string peer;
     std::optional<KeyId> key;
     std::optional<Standing> standing;  // none until it is admitted, and the core knows of it
+    std::optional<Channel> channel{};
+    std::optional<RelayId> relay{};  // it is one
   };
 
   SessionId connect(Connection connection);
@@ -98,6 +110,16 @@ class CoreRunner {
   void arrived(SessionId id, Connection& connection, const Result<Message>& first);
   // Tells the peer why, and closes.
   void send_away(SessionId id, Message last);
+  // -- relays
+  void admit_relay(SessionId id, const Standing& standing, const RelayHello& hello);
+  void relay_said(RelayId id, const Bytes& payload, std::size_t wire_bytes);
+  Result<void> hear(RelayId id, RelayEnd& relay, Message& message, std::size_t wire_bytes);
+  void open_channel(RelayId id, RelayEnd& relay, const RelayOpen& open);
+  void close_channel(const Channel& channel, std::string reason);
+  void relay_closed(RelayId id, const std::string& reason);
+  void perform(const SplitSum& effect);
+  void perform(const CloseRelay& effect);
+
   void handle(Event event);
   void perform(Send& effect);
   void perform(const CloseSession& effect);
@@ -121,6 +143,8 @@ class CoreRunner {
   bool is_storing_ = false;
   std::map<SessionId, Connection> connections_;
   std::uint64_t last_session_ = 0;
+  std::map<RelayId, RelayEnd> relays_;
+  std::uint64_t last_relay_ = 0;
   bool is_done_ = false;
   Lifetime lifetime_;
 };

@@ -120,6 +120,18 @@ std::size_t bytes_in(const EvalResult& result) {
   return result.best.size() * 8;
 }
 
+std::size_t bytes_in(const RelayFrame& frame) {
+  return frame.payload.size() + frame.parts.size() * 8;
+}
+
+std::size_t bytes_in(const RelayPart& part) {
+  return part.bytes->size();
+}
+
+std::size_t bytes_in(const RelaySum& sum) {
+  return sum.gradient.size() + sum.units.size() * 12;
+}
+
 // Words of a segment that the whole message fits.
 unsigned segment_words(std::size_t variable_bytes) {
   return static_cast<unsigned>((kFixedBytes + variable_bytes) / sizeof(capnp::word));
@@ -225,7 +237,7 @@ Message read_member(Envelope envelope) {
 constexpr std::array kMemberReaders = {GLEANER_MESSAGES(GLEANER_MESSAGE_READER)};
 #undef GLEANER_MESSAGE_READER
 
-static_assert(wire::Envelope::ACCESS_REQUEST + 1 == std::variant_size_v<Message> &&
+static_assert(wire::Envelope::RELAY_SPLIT + 1 == std::variant_size_v<Message> &&
                   kMemberReaders.size() == std::variant_size_v<Message>,
               "the envelope's members stand in the order of Message, which names them");
 
@@ -260,6 +272,18 @@ Result<Message> decode(ByteView bytes) {
     const auto envelope = reader.getRoot<wire::Envelope>();
     name = message_name(static_cast<std::size_t>(envelope.which()));
     return read_union(envelope);
+  });
+}
+
+Result<std::size_t> type_of(ByteView bytes) {
+  const char* const name = kUnnamed;
+  return catching<std::size_t>(ErrorCode::kProtocol, name, [&] {
+    check_table(bytes);
+    const Words words(bytes);
+    capnp::FlatArrayMessageReader reader(words.get(), reader_options(words.get().size()));
+    const auto type = static_cast<std::size_t>(reader.getRoot<wire::Envelope>().which());
+    if (type >= kMemberReaders.size()) malformed("kind", "{} is unknown", type);
+    return type;
   });
 }
 

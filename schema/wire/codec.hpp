@@ -12,6 +12,8 @@ namespace gleaner {
 // An unpacked single-segment Cap'n Proto message.
 Bytes encode(const Message& message);
 Result<Message> decode(ByteView bytes);
+// The position in Message of the type of an encoded message, of which nothing else is looked at.
+Result<std::size_t> type_of(ByteView bytes);
 
 // The persisted form of a staged commit's part.
 Bytes encode_update(const SparseUpdate& update);

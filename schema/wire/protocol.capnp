@@ -38,6 +38,13 @@ struct Envelope {
     points @25 :Points;
     accessAnswer @26 :Tools.AccessAnswer;
     accessRequest @27 :Tools.AccessRequest;
+    relayHello @28 :RelayHello;
+    relayOpen @29 :RelayOpen;
+    relayFrame @30 :RelayFrame;
+    relayPart @31 :RelayPart;
+    relayClose @32 :RelayClose;
+    relaySum @33 :RelaySum;
+    relaySplit @34 :RelaySplit;
   }
 }
 
@@ -182,6 +189,7 @@ struct TrainUnit {
   leases @1 :List(Lease);
   batches @2 :List(UnitBatch);
   wantsGradient @3 :Bool;
+  mayBeSummed @4 :Bool;
 }
 
 struct ShardOutcome {
@@ -201,6 +209,7 @@ struct UnitResult {
   unit @0 :UInt64;
   batches @1 :List(BatchResult);
   computeUs @2 :UInt64;
+  isSummed @3 :Bool;
 }
 
 struct ShardCommit {
@@ -312,4 +321,51 @@ struct Goodbye {
   code @0 :UInt16;
   sentence @1 :Text;
   thanks @2 :Thanks;  # null when there are none
+}
+
+# ---- Relays ----
+
+struct RelayHello {
+  protocolMin @0 :UInt32;
+  protocolMax @1 :UInt32;
+  build @2 :Text;
+  name @3 :Text;
+  invite @4 :Text;
+}
+
+struct RelayOpen {
+  channel @0 :UInt32;
+  peer @1 :Text;
+  keyHigh @2 :UInt64;
+  keyLow @3 :UInt64;
+}
+
+# Parts u64, little endian.
+struct RelayFrame {
+  channel @0 :UInt32;
+  payload @1 :Data;
+  parts @2 :Data;
+}
+
+struct RelayPart {
+  number @0 :UInt64;
+  bytes @1 :Data;
+}
+
+struct RelayClose {
+  channel @0 :UInt32;
+  reason @1 :Text;
+}
+
+# Channels u32 and units u64, little endian, parallel.
+struct RelaySum {
+  number @0 :UInt64;
+  batch @1 :UInt64;
+  channels @2 :Data;
+  units @3 :Data;
+  gradient @4 :Data;
+}
+
+struct RelaySplit {
+  number @0 :UInt64;
 }

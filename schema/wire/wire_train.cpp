@@ -79,6 +79,7 @@ void write(const TrainUnit& from, wire::TrainUnit::Builder to) {
     batch.setOutputRate(from.batches[i].output_rate);
   }
   to.setWantsGradient(from.wants_gradient);
+  to.setMayBeSummed(from.may_be_summed);
 }
 
 TrainUnit read(wire::TrainUnit::Reader from) {
@@ -97,6 +98,7 @@ TrainUnit read(wire::TrainUnit::Reader from) {
                           read_rate(batch.getOutputRate())});
   }
   to.wants_gradient = from.getWantsGradient();
+  to.may_be_summed = from.getMayBeSummed();
   return to;
 }
 
@@ -114,6 +116,7 @@ void write(const UnitResult& from, wire::UnitResult::Builder to) {
     batch.setGradient(data_of(result.gradient));
   }
   to.setComputeUs(from.compute_us);
+  to.setIsSummed(from.is_summed);
 }
 
 UnitResult read(wire::UnitResult::Reader from) {
@@ -129,6 +132,7 @@ UnitResult read(wire::UnitResult::Reader from) {
         {batch.getBatch(), read(batch.getShards()), Bytes(gradient.begin(), gradient.end())});
   }
   to.compute_us = from.getComputeUs();
+  to.is_summed = from.getIsSummed();
   return to;
 }
 

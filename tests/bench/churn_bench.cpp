@@ -33,7 +33,10 @@ struct Bench {
   std::uint32_t shards_a_volunteer = 2;
   double seconds = 120;  // of simulated time, when calm
   std::uint64_t seed = 1;
+  bool is_calm = false;        // nobody is killed
   bool are_strangers = false;  // all their work is done again by others
+  // Volunteers of a relay, on a network of their own; 0: all go to the master.
+  std::uint32_t volunteers_a_relay = 0;
 };
 
 ClusterOptions options_of(const Bench& bench, const Setting& setting, const Workload& workload) {
@@ -52,6 +55,13 @@ ClusterOptions options_of(const Bench& bench, const Setting& setting, const Work
   options.master_bytes_per_second = setting.master_mbit * kMegabit;
   options.restart_after_most = Millis(2'000);
   options.is_checked = false;
+  if (bench.volunteers_a_relay > 0) {
+    options.relays.count = (setting.volunteers - 1) / bench.volunteers_a_relay + 1;
+    options.relays.link.bytes_per_second = options.relays.bytes_per_second = 1'000 * kMegabit;
+    options.relays.takes_all = true;
+    // Whoever comes before its relay has its master tries again, and others are killed by then.
+    options.master.min_volunteers = setting.volunteers * 3 / 4;
+  }
   if (bench.are_strangers) {
     options.strangers.are_there = true;
     options.master.audit = AuditMode::kAll;
@@ -107,6 +117,12 @@ void measure(const Bench& bench, const Setting& setting) {
   const std::uint32_t batches = rounds * round;
   const ClusterResult calm = run(bench, setting, batches, {}, false);
   const double calm_rate = per_second(calm, bench.cost.batch_examples);
+  if (bench.is_calm) {
+    fmt::print("| {} | {} Mbit/s | {} Mbit/s | {:.0f} | | | |\n", setting.volunteers,
+               setting.link_mbit, setting.master_mbit, calm_rate);
+    std::fflush(stdout);
+    return;
+  }
   const auto share = [&](Millis life) {
     return 100 * per_second(run(bench, setting, batches, life, false), bench.cost.batch_examples) /
            calm_rate;
@@ -247,12 +263,14 @@ int run(int argc, char** argv) {
       "  churn_bench                    the table\n"
       "  churn_bench --volunteers 8     one size\n"
       "  churn_bench --volunteers 64 --master-mbit 10000\n"
+      "  churn_bench --volunteers 64 --volunteers-a-relay 8 --link-mbit 1000\n"
       "  churn_bench --trace p3-11h.csv --speed 60   machines as they came and went\n"
       "  churn_bench --tiny             a few seconds, so that it cannot rot");
   Bench bench;
   bool is_tiny = false;
   std::vector<std::uint32_t> volunteers = {8, 64};
   std::uint64_t master_mbit = 1'000;
+  std::vector<std::uint64_t> links = {100, 1'000};
   app.add_option("--volunteers", volunteers, "how many")->capture_default_str();
   app.add_option("--master-mbit", master_mbit, "the master's link")->capture_default_str();
   app.add_option("--seconds", bench.seconds, "simulated time of a calm run")->capture_default_str();
@@ -262,6 +280,11 @@ int run(int argc, char** argv) {
   app.add_option("--round-batches", bench.cost.round_batches, "batches")->capture_default_str();
   app.add_option("--shards", bench.shards_a_volunteer, "shards a volunteer")->capture_default_str();
   app.add_option("--seed", bench.seed, "of latencies and kills")->capture_default_str();
+  app.add_option("--volunteers-a-relay", bench.volunteers_a_relay,
+                 "relays at 1 Gbit/s between them and the master; 0: none");
+  app.add_option("--link-mbit", links, "the volunteers' links, or their relays'")
+      ->capture_default_str();
+  app.add_flag("--calm", bench.is_calm, "nobody is killed");
   app.add_flag("--strangers", bench.are_strangers, "all work is done again by others");
   std::string trace;
   double speed = 1;
@@ -290,6 +313,7 @@ int run(int argc, char** argv) {
   }
   if (is_tiny) {
     volunteers = {3};
+    links = {100};
     bench.seconds = 5;
   }
   fmt::print(
@@ -299,8 +323,7 @@ int run(int argc, char** argv) {
       bench.cost.batch_examples, bench.cost.round_batches, bench.cost.staleness,
       bench.cost.example_us);
   for (const std::uint32_t count : volunteers) {
-    measure(bench, {count, 100, master_mbit});
-    if (!is_tiny) measure(bench, {count, 1'000, master_mbit});
+    for (const std::uint64_t link : links) measure(bench, {count, link, master_mbit});
   }
   return 0;
 }

@@ -32,12 +32,29 @@ std::string name_of(const std::variant<Kinds...>& event) {
   if (const auto* received = std::get_if<MessageReceived>(&event)) {
     return message_name(received->message);
   }
-  constexpr const char* kNames[] = {
-      "(opened)",         "",         "(closed)", "(forward done)", "(backward done)",
-      "(points read)",    "(input)",  "(scored)", "(chunk scored)", "(evaluated)",
-      "(staged)",         "(folded)", "(chunk)",  "(recorded)",     "(full)",
-      "(failed)",         "(stop)",   "(banned)", "(tick)",         "(sent)",
-      "(gradients added)"};
+  constexpr const char* kNames[] = {"(opened)",
+                                    "",
+                                    "(closed)",
+                                    "(forward done)",
+                                    "(backward done)",
+                                    "(points read)",
+                                    "(input)",
+                                    "(scored)",
+                                    "(chunk scored)",
+                                    "(evaluated)",
+                                    "(staged)",
+                                    "(folded)",
+                                    "(chunk)",
+                                    "(recorded)",
+                                    "(full)",
+                                    "(failed)",
+                                    "(stop)",
+                                    "(banned)",
+                                    "(tick)",
+                                    "(sent)",
+                                    "(gradients added)",
+                                    "(relay sum)",
+                                    "(relay gone)"};
   static_assert(std::size(kNames) == sizeof...(Kinds));
   return kNames[event.index()];
 }

@@ -15,6 +15,7 @@ bool are_equal(const Message& a, const Message& b) {
       return m.batch == n.batch && *m.hidden == *n.hidden && m.positives == n.positives;
     };
     return x->unit == y.unit && x->leases == y.leases && x->wants_gradient == y.wants_gradient &&
+           x->may_be_summed == y.may_be_summed &&
            std::equal(x->batches.begin(), x->batches.end(), y.batches.begin(), y.batches.end(),
                       same_batch);
   }
@@ -35,11 +36,15 @@ bool are_equal(const Message& a, const Message& b) {
     return x->unit == y.unit && x->leases == y.leases &&
            std::equal(x->steps.begin(), x->steps.end(), y.steps.begin(), y.steps.end(), same_step);
   }
+  if (const auto* x = std::get_if<RelayPart>(&a)) {
+    const auto& y = std::get<RelayPart>(b);
+    return x->number == y.number && *x->bytes == *y.bytes;
+  }
   return std::visit(
       [&](const auto& x) {
         using T = std::decay_t<decltype(x)>;
         if constexpr (std::is_same_v<T, TrainUnit> || std::is_same_v<T, EvalUnit> ||
-                      std::is_same_v<T, InputUnit>) {
+                      std::is_same_v<T, InputUnit> || std::is_same_v<T, RelayPart>) {
           return false;  // compared above
         } else {
           return x == std::get<T>(b);

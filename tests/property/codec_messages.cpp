@@ -108,7 +108,7 @@ Positives positives(Rng& rng, std::uint32_t examples) {
 }
 
 TrainUnit train_unit(Rng& rng) {
-  TrainUnit unit{UnitId{rng.next()}, leases(rng), {}, rng.chance(1, 2)};
+  TrainUnit unit{UnitId{rng.next()}, leases(rng), {}, rng.chance(1, 2), rng.chance(1, 2)};
   const BatchIndex first = rng.next() >> 1;
   for (BatchIndex i = 0; i < 1 + rng.next_below(5); ++i) {
     const auto examples = static_cast<std::uint32_t>(1 + rng.next_below(9));
@@ -120,7 +120,7 @@ TrainUnit train_unit(Rng& rng) {
 }
 
 UnitResult unit_result(Rng& rng) {
-  UnitResult result{UnitId{rng.next()}, {}, rng.next()};
+  UnitResult result{UnitId{rng.next()}, {}, rng.next(), rng.chance(1, 2)};
   const BatchIndex first = rng.next() >> 1;
   for (BatchIndex i = 0; i < 1 + rng.next_below(5); ++i) {
     BatchResult batch{first + i, {}, {}};
@@ -229,6 +229,42 @@ Heartbeat heartbeat(Rng& rng) {
   return beat;
 }
 
+Bytes some_bytes(Rng& rng) {
+  Bytes bytes(up_to(rng, 300));
+  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(rng.next());
+  return bytes;
+}
+
+Message relay_message(std::size_t kind, Rng& rng) {
+  switch (kind) {
+    case 28: {
+      const std::uint32_t low = number(rng) / 2;
+      return RelayHello{low, low + number(rng) / 2, text(rng, kNameBytesMax),
+                        text(rng, kNameBytesMax), text(rng, kInviteBytesMax)};
+    }
+    case 29:
+      return RelayOpen{number(rng), text(rng, kNameBytesMax), {rng.next(), rng.next()}};
+    case 30: {
+      RelayFrame frame{number(rng), some_bytes(rng), {}};
+      frame.parts.resize(up_to(rng, kBatchesPerUnitMax));
+      for (auto& part : frame.parts) part = rng.next();
+      return frame;
+    }
+    case 31:
+      return RelayPart{rng.next(), std::make_shared<const Bytes>(some_bytes(rng))};
+    case 32:
+      return RelayClose{number(rng), text(rng, kSentenceBytesMax)};
+    case 33: {
+      RelaySum sum{rng.next(), rng.next(), {}, some_bytes(rng)};
+      sum.units.resize(1 + up_to(rng, 20));
+      for (auto& unit : sum.units) unit = {number(rng), UnitId{rng.next()}};
+      return sum;
+    }
+    default:
+      return RelaySplit{rng.next()};
+  }
+}
+
 Message lease_message(std::size_t kind, Rng& rng) {
   const auto parts = static_cast<std::uint32_t>(1 + rng.next_below(kPartsMax));
   const auto part = static_cast<std::uint32_t>(rng.next_below(parts));
@@ -335,7 +371,7 @@ Message random_message(std::size_t kind, Rng& rng) {
     case 27:
       return access_request(rng);
     default:
-      return lease_message(kind, rng);
+      return kind < 28 ? lease_message(kind, rng) : relay_message(kind, rng);
   }
 }
 

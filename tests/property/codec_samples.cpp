@@ -103,11 +103,13 @@ std::vector<Message> training_samples() {
   const TrainUnit unit{UnitId{31},
                        leases,
                        {{70, packed, {{0, 2, 3}, {5, 900, 0}}}, {71, packed, {{0, 0}, {}}}},
-                       false};
+                       false,
+                       true};
   const UnitResult result{UnitId{31},
                           {{70, {{ShardId{7}, 0xabcdef, 5, 6}}, pack_gradient(codes, gradient)},
                            {71, {{ShardId{7}, 1, 2, 3}}, {}}},
-                          1234};
+                          1234,
+                          true};
   return {unit,
           result,
           ShardCommit{kLease, 4, 0, 2, sample_update()},
@@ -208,6 +210,13 @@ std::vector<Message> sample_messages() {
       {{"aaaa", "bilbo", "10.0.0.2:4", "mfzwizlt", true, false, true, "wrong sums"}}});
   messages.emplace_back(AccessRequest{4, 5, "0.1.0", "secret", AccessVerb::kBan, "bilbo",
                                       Role::kVolunteer, true, false, 600, "sent wrong sums"});
+  messages.emplace_back(RelayHello{4, 5, "0.1.0", "site", "secret"});
+  messages.emplace_back(RelayOpen{6, "10.0.0.2:41234", {7, 8}});
+  messages.emplace_back(RelayFrame{6, {9, 10, 11}, {12, 13}});
+  messages.emplace_back(RelayPart{12, std::make_shared<const Bytes>(Bytes{14, 15})});
+  messages.emplace_back(RelayClose{6, "it is gone"});
+  messages.emplace_back(RelaySum{16, 17, {{6, UnitId{18}}, {7, UnitId{19}}}, {20, 21}});
+  messages.emplace_back(RelaySplit{16});
   return messages;
 }
 

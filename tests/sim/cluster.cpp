@@ -60,6 +60,7 @@ class Cluster {
       volunteers_.push_back(std::make_unique<VolunteerProcess>(
           context_, master_, index, standing, 1 + random_.next_below(options.slowness_max)));
     }
+    make_relays();
     for (std::size_t index = 0; index < options.strangers.liars; ++index) make_liar(index);
     if (options.strangers.withholds) {
       volunteers_[options.volunteers - options.strangers.trusted - 1]->withhold(result_.withholder);
@@ -71,6 +72,7 @@ class Cluster {
 
   ClusterResult run() {
     master_.start();
+    for (const auto& relay : relays_) relay->start();
     for (const auto& volunteer : volunteers_) {
       clock_.after(context_.uniform(Millis(0), Millis(options_.join_spread_ms)),
                    [&volunteer] { volunteer->start(); });
@@ -134,6 +136,17 @@ class Cluster {
     }
   }
 
+  void make_relays() {
+    constexpr std::size_t kRelayBase = 2'000'000;  // no volunteer's machine
+    for (std::size_t i = 0; i < options_.relays.count; ++i) {
+      relays_.push_back(std::make_unique<RelayProcess>(context_, master_, kRelayBase + i));
+    }
+    for (std::size_t index = 0; !relays_.empty() && index < volunteers_.size(); ++index) {
+      if (index % 4 == 3 && !options_.relays.takes_all) continue;
+      volunteers_[index]->go_through(*relays_[index % relays_.size()]);
+    }
+  }
+
   void make_liar(std::size_t index) {
     const Strangers& strangers = options_.strangers;
     auto lie = lies().find(strangers.lie);
@@ -165,6 +178,7 @@ class Cluster {
   std::set<std::string> lies_told_;
   SimContext context_;
   MasterProcess master_;
+  std::vector<std::unique_ptr<RelayProcess>> relays_;
   FaultInjector::Volunteers volunteers_;
   std::unique_ptr<VolunteerProcess> referee_;
   FaultInjector injector_;

@@ -68,6 +68,15 @@ struct Presence {
   bool is_told = false;  // by the kernels of those that go, as when an instance is shut down
 };
 
+// Relays, over which the volunteers are spread; every fourth one goes to the master all the same.
+struct Relays {
+  std::uint32_t count = 0;
+  Millis life{0};                                 // one is killed after this, on average; 0: never
+  LinkShape link{Micros(100), Micros(1'000), 0};  // of a volunteer to its relay
+  std::uint64_t bytes_per_second = 0;             // of a relay's line to its volunteers; 0: any
+  bool takes_all = false;                         // no volunteer goes to the master
+};
+
 struct ClusterOptions {
   ModelConfig model;
   std::uint64_t seed = 1;  // of network, timing and faults; never of the model
@@ -85,6 +94,7 @@ struct ClusterOptions {
   std::size_t volunteer_queue_bytes_max = std::size_t{32} << 20;
   Millis restart_after_most{4'000};  // whoever died starts again within this
   Strangers strangers;
+  Relays relays;
   FaultPlan faults;
   // How volunteers come and go, ascending. Empty: they all stay.
   std::vector<Presence> presence;

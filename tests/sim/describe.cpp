@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "schema/wire/codec.hpp"
+
 namespace gleaner::sim {
 namespace {
 
@@ -133,6 +135,16 @@ std::string describe(const Message& message) {
             return fmt::format("HandOver {} before batch {}, part {} of {}", shard_of(m.lease),
                                m.next_batch, m.part + 1, m.parts);
           },
+          [](const RelayOpen& m) { return fmt::format("RelayOpen {}", m.channel); },
+          [](const RelayFrame& m) {
+            return fmt::format("RelayFrame {}: {}", m.channel, describe(decode(m.payload).value()));
+          },
+          [](const RelayClose& m) { return fmt::format("RelayClose {}", m.channel); },
+          [](const RelaySum& m) {
+            return fmt::format("RelaySum {} of batch {}, {} units", m.number, m.batch,
+                               m.units.size());
+          },
+          [](const RelaySplit& m) { return fmt::format("RelaySplit {}", m.number); },
           [](const Refusal& m) { return "Refusal: " + m.sentence; },
           [](const Goodbye& m) { return "Goodbye: " + m.sentence; },
           [](const Leaving& m) { return "Leaving: " + m.reason; },
@@ -166,6 +178,11 @@ std::string describe(const Event& event) {
                                e.part + 1);
           },
           [](const Folded& e) { return fmt::format("folded round {}", e.round); },
+          [](const RelaySummed& e) {
+            return fmt::format("relay {} sums batch {}, {} units", raw(e.relay), e.batch,
+                               e.units.size());
+          },
+          [](const RelayGone& e) { return fmt::format("relay {} is gone", raw(e.relay)); },
           [](const TaskFailed& e) { return "failed: " + e.error.message; },
           [](const StopRequested&) { return std::string("asked to stop"); },
           [](const auto&) { return std::string(); },
@@ -185,6 +202,8 @@ std::string describe(const Effect& effect) {
           [](const StorageTask& e) { return describe_task(e); },
           [](const Notice& e) { return "* " + describe_notice(e); },
           [](const Done& e) { return "ends: " + e.error.message; },
+          [](const SplitSum& e) { return fmt::format("asks for the parts of sum {}", e.number); },
+          [](const CloseRelay& e) { return "closes a relay: " + e.reason; },
       },
       effect);
 }

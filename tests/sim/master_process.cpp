@@ -8,7 +8,6 @@
 #include "master/shell/checkpoint_policy.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/sim/describe.hpp"
-#include "tests/sim/network/sim_link.hpp"
 
 namespace gleaner::sim {
 namespace {
@@ -84,6 +83,15 @@ void MasterProcess::run() {
   observer.on_event = [this](const Event& event) { saw(event); };
   observer.on_effects = [this](const Effects& effects) { saw(effects); };
   observer.on_notice = [this](const Notice& notice) { saw(notice); };
+  observer.on_arrival = [](const std::optional<KeyId>& key, const std::string&,
+                           const Message&) -> std::variant<Standing, Message> {
+    return trusted(*key);
+  };
+  observer.on_relayed = [this](const Standing&,
+                               const KeyId& key) -> std::variant<Standing, Message> {
+    if (!kept_out_.banned.contains(key)) return trusted(key);
+    return Refusal{ErrorCode::kInvite, "this key is banned", false};
+  };
   observer.on_done = [this, life = life_](const Done& done) {
     context_.clock.after(Micros(0), [this, life, done] {
       if (life == life_) conclude(done);
@@ -375,12 +383,25 @@ Result<void> MasterProcess::undo_work_of_banned(RunStore& run) {
 
 // ---- Links -------------------------------------------------------------------------------------
 
-ConnectionId MasterProcess::admit(std::size_t volunteer, const Standing& standing,
-                                  const LinkShape& shape, Network::Hearing other) {
-  const auto link = std::make_shared<SimLink>(
+std::shared_ptr<SimLink> MasterProcess::make_link() {
+  return std::make_shared<SimLink>(
       context_.network, End::kMaster,
       [this](Bytes payload, Lane lane) { return context_.pack(std::move(payload), lane); },
       [](const std::function<void()>& call) { call(); });
+}
+
+ConnectionId MasterProcess::receive(std::size_t machine, const LinkShape& shape,
+                                    Network::Hearing other) {
+  const auto link = make_link();
+  const ConnectionId id = context_.network.open(machine, shape, link->hearing(), std::move(other));
+  link->join(id);
+  runner_->receive({link, "sim:" + std::to_string(id), KeyId{3, machine}});
+  return id;
+}
+
+ConnectionId MasterProcess::admit(std::size_t volunteer, const Standing& standing,
+                                  const LinkShape& shape, Network::Hearing other) {
+  const auto link = make_link();
   const ConnectionId id =
       context_.network.open(volunteer, shape, link->hearing(), std::move(other));
   link->join(id);

@@ -13,6 +13,7 @@
 #include "storage/engine/memory_store.hpp"
 #include "tests/sim/faulty_store.hpp"
 #include "tests/sim/kept_out.hpp"
+#include "tests/sim/network/sim_link.hpp"
 #include "tests/sim/sim_context.hpp"
 
 namespace gleaner::sim {
@@ -38,6 +39,9 @@ class MasterProcess : public WorkerThread, public StorageThread {
   // told so and hung up on.
   ConnectionId admit(std::size_t volunteer, const Standing& standing, const LinkShape& shape,
                      Network::Hearing other);
+
+  // A connection arrived whose first message says what it is: a relay's.
+  ConnectionId receive(std::size_t machine, const LinkShape& shape, Network::Hearing other);
 
   // Called when an audit needs a volunteer in the master's own process; it ends with the process.
   void on_referee(std::function<void()> wanted, std::function<void()> over) {
@@ -81,6 +85,7 @@ class MasterProcess : public WorkerThread, public StorageThread {
   void store(const StorageTask& task, const std::function<void(std::optional<Event>)>& done);
   void note_checkpoint();
   void restart_later();
+  [[nodiscard]] std::shared_ptr<SimLink> make_link();
 
   SimContext& context_;
   ClusterResult& result_;

@@ -227,7 +227,7 @@ void VolunteerProcess::dial(Dialled on_dialled) {
 }
 
 void VolunteerProcess::connect(const Dialled& on_dialled) {
-  if (!master_.is_running()) {
+  if (relay_ != nullptr ? !relay_->is_running() : !master_.is_running()) {
     return pass([on_dialled] { on_dialled(Error{ErrorCode::kIo, "connection refused"}); });
   }
   if (last_link_) last_link_->abandon();
@@ -240,10 +240,12 @@ void VolunteerProcess::connect(const Dialled& on_dialled) {
     }
     return context_.pack(std::move(payload), lane);
   };
-  last_link_ =
-      std::make_shared<SimLink>(context_.network, End::kVolunteer, pack,
-                                [this](std::function<void()> call) { pass(std::move(call)); });
-  last_link_->join(master_.admit(index_, standing_, shape_, last_link_->hearing()));
+  last_link_ = std::make_shared<SimLink>(
+      relay_ != nullptr ? relay_->network() : context_.network, End::kVolunteer, pack,
+      [this](std::function<void()> call) { pass(std::move(call)); });
+  last_link_->join(relay_ != nullptr
+                       ? relay_->admit(index_, standing_.identity, last_link_->hearing())
+                       : master_.admit(index_, standing_, shape_, last_link_->hearing()));
   pass([on_dialled, link = last_link_] { on_dialled(std::shared_ptr<Link>(link)); });
 }
 

@@ -10,6 +10,7 @@
 
 #include "tests/sim/master_process.hpp"
 #include "tests/sim/network/sim_link.hpp"
+#include "tests/sim/relay_process.hpp"
 #include "tests/sim/sim_context.hpp"
 #include "tests/support/lies.hpp"
 #include "volunteer/client.hpp"
@@ -27,6 +28,9 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   // was said, if it has one.
   void tell(const Lie& lie, std::function<void(std::optional<RoundIndex>)> on_lie,
             std::function<void()> on_sent_away);
+
+  // From now on it goes to the relay, which outlives it.
+  void go_through(RelayProcess& relay) { relay_ = &relay; }
 
   // It keeps to itself what the options say. `seen` outlives it.
   void withhold(Withholder& seen) { withholder_ = &seen; }
@@ -90,6 +94,7 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   std::function<void(std::optional<RoundIndex>)> on_lie_;
   std::function<void()> on_sent_away_;
   Withholder* withholder_ = nullptr;  // null: it withholds nothing
+  RelayProcess* relay_ = nullptr;     // null: it goes to the master
   bool is_removed_ = false;
   std::uint64_t keys_ = 1;  // that it has had
   std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void

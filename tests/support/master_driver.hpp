@@ -153,6 +153,12 @@ class MasterDriver {
   void perform(StorageTask& task);
   void perform(Notice& notice);
   void perform(Done& effect);
+
+  // It has no relays.
+  void perform(SplitSum&) {}
+
+  void perform(CloseRelay&) {}
+
   [[nodiscard]] Event answer(const ForwardTask& task) const;
   [[nodiscard]] static Event answer(const AddGradientsTask& task);
   Event answer(const BackwardTask& task);

@@ -36,6 +36,7 @@ void add_import_command(CLI::App& app, int& exit_status);
 // -- who takes part
 void add_access_commands(CLI::App& app, int& exit_status);
 void add_launch_command(CLI::App& app, int& exit_status);
+void add_relay_command(CLI::App& app, int& exit_status);
 
 // -- the program itself
 void add_completion_command(CLI::App& app, int& exit_status);

@@ -32,6 +32,10 @@ class CoverageMarks : public Checker {
         log_.mark("branch.nonsense_received");
       }
     }
+    if (const auto* summed = std::get_if<RelaySummed>(&event)) {
+      if (summed->units.size() > 1) log_.mark("relay.sum_of_several");
+    }
+    if (std::holds_alternative<RelayGone>(event)) log_.mark("relay.gone");
     const auto* received = std::get_if<MessageReceived>(&event);
     if (received == nullptr) return;
     if (!sessions_open_[received->session]) log_.mark("branch.message_of_a_dropped_session");
@@ -47,6 +51,11 @@ class CoverageMarks : public Checker {
   void effect(const Effect& effect) override {
     if (const auto* close = std::get_if<CloseSession>(&effect)) {
       sessions_open_.erase(close->session);
+    }
+    if (std::holds_alternative<SplitSum>(effect)) log_.mark("relay.split");
+    const auto* done = std::get_if<Done>(&effect);
+    if (done != nullptr && done->error.message.starts_with("a relay was lost")) {
+      log_.mark("relay.round_trained_again");
     }
     const auto* send = std::get_if<Send>(&effect);
     if (send == nullptr) return;

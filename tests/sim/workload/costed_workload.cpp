@@ -201,8 +201,19 @@ double CostedWorkload::shard_rows() const {
 }
 
 double CostedWorkload::size_of(const Message& message) const {
+  if (const auto* frame = std::get_if<RelayFrame>(&message)) {
+    const auto parts = static_cast<double>(frame->parts.size());
+    return size_of(decode(frame->payload).value()) -
+           parts * cost_.batch_examples * cost_.activation_bytes;
+  }
+  if (std::holds_alternative<RelayPart>(message)) {
+    return cost_.batch_examples * cost_.activation_bytes;
+  }
+  if (std::holds_alternative<RelaySum>(message)) return cost_.batch_examples * cost_.bytes_up;
   if (const auto* unit = std::get_if<TrainUnit>(&message)) {
-    return static_cast<double>(unit->batches.size()) * cost_.batch_examples * cost_.bytes_down;
+    const double share = static_cast<double>(unit->leases.size()) / cost_.shards;
+    return static_cast<double>(unit->batches.size()) * cost_.batch_examples *
+           (cost_.activation_bytes + cost_.count_bytes + cost_.label_bytes * share);
   }
   if (const auto* result = std::get_if<UnitResult>(&message)) {
     double bytes = 0;

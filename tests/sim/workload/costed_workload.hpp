@@ -18,9 +18,13 @@ struct CostModel {
   std::uint32_t batches = 64 * 100;
   double example_us = 100;    // of processor, an example on all shards together
   double input_share = 0.02;  // of that again, on the master, for each pass of the input layer
-  double bytes_down = 107;    // of a unit, an example
-  double bytes_up = 120;      // of a result, an example
-  double row_bytes = 581;     // of a download
+  // An example in a unit: its activations, which a relay needs once; how many of its labels are in
+  // the unit's shards; and all of its labels, of which a unit has those in its shards.
+  double activation_bytes = 84;
+  double count_bytes = 1;
+  double label_bytes = 22;
+  double bytes_up = 120;   // of a result, an example
+  double row_bytes = 581;  // of a download
   double commit_row_bytes = 78;
   Micros stage_round{60'000};  // the store's time for a round's commits, all shards
   Micros fold{200'000};

@@ -207,9 +207,10 @@ TEST_CASE("framed socket: a peer that does not read is closed when the queue is 
     REQUIRE(++sent < 1000);
     io.poll();
     io.restart();
-    REQUIRE(socket.bytes_waiting() <= limits.send_queue_bytes_max);
+    REQUIRE(socket.bytes_waiting() <= limits.send_queue_bytes_max + 3'000'000);
+    if (sent == 2) socket.let_wait(3'000'000);
   }
-  REQUIRE(sent >= 3);
+  REQUIRE(sent >= 12);
   REQUIRE_FALSE(socket.is_open());
   REQUIRE(socket.close_reason().find("the peer is too slow") == 0);
 }

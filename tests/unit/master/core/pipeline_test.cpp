@@ -316,4 +316,63 @@ TEST_CASE("pipeline: a unit carries the positives of its own shards only", "[pip
   REQUIRE(some.neurons == std::vector<std::uint32_t>{5, 11, 4});
 }
 
+TEST_CASE("pipeline: a relay's sum counts once, for what it has promised alone", "[pipeline]") {
+  constexpr RelayId kRelay{7};
+  const std::vector<std::pair<SessionId, UnitId>> both{{SessionId{1}, UnitId{1}},
+                                                       {SessionId{2}, UnitId{2}}};
+  PipelineBench bench(tiny_model());
+  bench.start();
+  const auto promise = [&](std::uint64_t who, std::uint32_t shard) {
+    const ShardOutcome outcome{ShardId{shard}, 5, 1 << 20, 3};
+    return bench.pipeline.promise({{0, {outcome}, {}}}, kRelay, SessionId{who}, UnitId{who},
+                                  Instant(Millis(who)));
+  };
+  REQUIRE(promise(1, 0).ok());
+  REQUIRE(promise(2, 1).ok());
+  REQUIRE(bench.pipeline.is_covered(0, ShardId{0}));
+  REQUIRE(bench.pipeline.at(0).covered_count == 0);
+  REQUIRE(bench.pipeline.overdue_relay(Instant(Millis(2))) == kRelay);
+  REQUIRE_FALSE(bench.pipeline.overdue_relay(Instant(Millis(1))));
+
+  const auto keep = [&](RelayId relay, auto units, Bytes gradient) {
+    const auto part = bench.pipeline.keep_promise(relay, 0, units, std::move(gradient));
+    return part ? ErrorCode{} : part.error().code;
+  };
+  // Another relay, a unit twice, one that nobody awaits, a batch that is not there.
+  REQUIRE(keep(RelayId{8}, both, bench.gradient(0, 10)) == ErrorCode::kStaleLease);
+  REQUIRE(keep(kRelay, std::vector{both[0], both[0]}, bench.gradient(0, 10)) ==
+          ErrorCode::kStaleLease);
+  REQUIRE(keep(kRelay, std::vector{both[0], {SessionId{3}, UnitId{3}}}, bench.gradient(0, 10)) ==
+          ErrorCode::kStaleLease);
+  REQUIRE_FALSE(bench.pipeline.keep_promise(kRelay, 999, both, bench.gradient(0, 10)).ok());
+  REQUIRE(keep(kRelay, both, Bytes{1, 2, 3}) == ErrorCode::kProtocol);
+  REQUIRE(bench.pipeline.at(0).covered_count == 0);
+
+  REQUIRE(keep(kRelay, both, bench.gradient(0, 10)) == ErrorCode{});
+  REQUIRE(bench.pipeline.at(0).covered_count == 2);
+  REQUIRE(bench.pipeline.at(0).active == 6);
+  REQUIRE(keep(kRelay, both, bench.gradient(0, 10)) == ErrorCode::kStaleLease);
+}
+
+TEST_CASE("pipeline: what a lost relay had promised is to be asked for again", "[pipeline]") {
+  PipelineBench bench(tiny_model());
+  bench.start();
+  const ShardOutcome outcome{ShardId{1}, 5, 1 << 20, 3};
+  for (const std::uint64_t relay : {7u, 8u}) {
+    ShardOutcome mine = outcome;
+    mine.shard = ShardId{static_cast<std::uint32_t>(relay - 7)};
+    REQUIRE(
+        bench.pipeline.promise({{0, {mine}, {}}}, RelayId{relay}, SessionId{relay}, UnitId{1}, {})
+            .ok());
+  }
+  const auto broken = bench.pipeline.break_promises(RelayId{7});
+  REQUIRE(broken == std::vector<std::pair<BatchIndex, ShardId>>{{0, ShardId{0}}});
+  REQUIRE_FALSE(bench.pipeline.is_covered(0, ShardId{0}));
+  REQUIRE(bench.pipeline.is_covered(0, ShardId{1}));
+  // Whoever trains it again must give the same, and now its gradient too.
+  REQUIRE(bench.answer(0, 0, 6).error().code == ErrorCode::kFault);
+  REQUIRE(bench.answer(0, 0, 5).ok());
+  REQUIRE(bench.pipeline.at(0).covered_count == 1);
+}
+
 }  // namespace gleaner

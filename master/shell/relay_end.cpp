@@ -1,0 +1,87 @@
+#include "master/shell/relay_end.hpp"
+
+#include "schema/wire/codec.hpp"
+
+namespace gleaner {
+namespace {
+
+// Below this a part is not worth a message of its own.
+constexpr std::size_t kPartBytesMin = 64;
+
+// Bytes that may wait to be sent to one more volunteer: the chunks that it asks for at once, units.
+constexpr std::size_t kBytesOfChannel = std::size_t{4} << 20;
+
+bool is_large(const SharedBytes& bytes) {
+  return bytes->size() >= kPartBytesMin;
+}
+
+const SharedBytes& nothing() {
+  static const SharedBytes kNothing = std::make_shared<const Bytes>();
+  return kNothing;
+}
+
+}  // namespace
+
+std::size_t RelayEnd::send(const Message& message) {
+  return link_->send(encode(message), lane_of(message));
+}
+
+std::uint64_t RelayEnd::share(const SharedBytes& part, std::size_t& wire_bytes) {
+  if (const auto known = parts_.number_of(part)) return *known;
+  const std::uint64_t number = parts_.add(part);
+  wire_bytes += send(RelayPart{number, part});
+  return number;
+}
+
+std::size_t RelayEnd::send(std::uint32_t channel, Message message) {
+  std::size_t wire_bytes = 0;
+  RelayFrame frame{channel, {}, {}};
+  if (auto* unit = std::get_if<TrainUnit>(&message);
+      unit != nullptr && is_large(unit->batches.front().hidden)) {
+    for (UnitBatch& batch : unit->batches) {
+      frame.parts.push_back(share(std::exchange(batch.hidden, nothing()), wire_bytes));
+    }
+  } else if (auto* eval = std::get_if<EvalUnit>(&message);
+             eval != nullptr && is_large(eval->hidden)) {
+    frame.parts.push_back(share(std::exchange(eval->hidden, nothing()), wire_bytes));
+  }
+  frame.payload = encode(message);
+  return wire_bytes + link_->send(encode(std::move(frame)), lane_of(message));
+}
+
+bool RelayEnd::open(std::uint32_t channel, SessionId session) {
+  if (!all_.empty() && channel <= all_.rbegin()->first) return false;
+  all_.emplace(channel, session);
+  open_.emplace(channel, session);
+  link_->let_wait(kBytesOfChannel);
+  return true;
+}
+
+std::optional<SessionId> RelayEnd::session_at(std::uint32_t channel) const {
+  const auto found = open_.find(channel);
+  return found == open_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<SessionId> RelayEnd::sessions() const {
+  std::vector<SessionId> sessions;
+  for (const auto& [channel, session] : open_) sessions.push_back(session);
+  return sessions;
+}
+
+std::optional<RelaySummed> RelayEnd::summed(RelayId id, RelaySum& sum, std::size_t bytes) const {
+  RelaySummed event;
+  event.relay = id;
+  event.number = sum.number;
+  event.batch = sum.batch;
+  event.gradient = std::move(sum.gradient);
+  event.bytes = bytes;
+  for (const RelayedUnit& unit : sum.units) {
+    const auto session = all_.find(unit.channel);
+    if (session == all_.end()) return std::nullopt;
+    event.units.emplace_back(session->second, unit.unit);
+  }
+  event.sender = {event.units.front().first, standing_.identity, standing_.invite, name_};
+  return event;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,52 @@
+// The latest parts that have crossed a relay's connection. Both ends keep the same ones, as both
+// count their bytes in one way. One thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "common/bytes.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+class RelayParts {
+ public:
+  // Takes the next part, and returns its number: one more than the last. Parts that go beyond
+  // kRelayPartsBytes with it are forgotten, the oldest first, but not this one.
+  std::uint64_t add(SharedBytes part) {
+    bytes_ += part->size();
+    numbers_[part.get()] = ++last_;
+    parts_.push_back(std::move(part));
+    while (bytes_ > kRelayPartsBytes && parts_.size() > 1) {
+      const auto oldest = numbers_.find(parts_.front().get());
+      if (oldest->second == last_ - parts_.size() + 1) numbers_.erase(oldest);
+      bytes_ -= parts_.front()->size();
+      parts_.pop_front();
+    }
+    return last_;
+  }
+
+  // Null where it is not there any more, or not yet.
+  [[nodiscard]] SharedBytes find(std::uint64_t number) const {
+    const std::uint64_t first = last_ - parts_.size() + 1;
+    return number >= first && number <= last_ ? parts_[number - first] : nullptr;
+  }
+
+  // The number of these very bytes, where they are there.
+  [[nodiscard]] std::optional<std::uint64_t> number_of(const SharedBytes& part) const {
+    const auto found = numbers_.find(part.get());
+    return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::deque<SharedBytes> parts_;  // the last has the number last_
+  std::unordered_map<const Bytes*, std::uint64_t> numbers_;
+  std::size_t bytes_ = 0;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,74 @@
+"""Volunteers of a site behind one connection: the model is the same, and fewer bytes cross the line."""
+
+import unittest
+
+from harness import EndToEndTest, finished, free_port, small_setup
+
+
+class Relayed(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.setup = small_setup(self.cluster)
+        self.reference = self.setup.run_local(self.cluster, self.cluster.path("reference"))["digest"]
+        self.store = self.cluster.path("store")
+
+    def start_master(self, *flags):
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0", *flags)
+        return master, master.wait_event("listening")["join"]
+
+    def start_relay(self, line, port, *flags):
+        """Starts a relay; returns it and the line with which its volunteers join."""
+        relay = self.cluster.start("gleaner", "relay", line.split()[-1], "--listen", f"127.0.0.1:{port}",
+                                   "--dir", self.cluster.path("relay"), "--name", "site", *flags)
+        relay.wait_for(lambda: relay.out, "its line")
+        return relay, relay.out[0].split()[1]
+
+    def volunteers(self, line, count):
+        return [self.cluster.volunteer(line) for _ in range(count)]
+
+    def test_the_model_is_the_same(self):
+        master, line = self.start_master("--min-volunteers", 4)
+        relay, behind = self.start_relay(line, free_port())
+        volunteers = self.volunteers(behind, 3) + [self.cluster.volunteer(line)]
+        joined = [master.wait_event("volunteer_joined", lambda event, name=f"v{n + 1}": event["name"] == name)
+                  for n in range(4)]
+        self.assertTrue(all("behind site" in event["address"] for event in joined[:3]), joined)
+        self.assertNotIn("behind", joined[3]["address"])
+        self.assertEqual(finished(master)["digest"], self.reference)
+        self.assertEqual(relay.wait_exit(), 0, relay.said())
+        for volunteer in volunteers:
+            self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+
+    def test_killed_relays_and_volunteers_change_nothing(self):
+        port = free_port()
+        master, line = self.start_master("--min-volunteers", 3)
+        relay, behind = self.start_relay(line, port)
+        volunteers = self.volunteers(behind, 3)
+        for checkpoint in (2, 5, 8):
+            master.wait_checkpoint(checkpoint)
+            relay.kill()
+            relay, again = self.start_relay(line, port)
+            self.assertEqual(again, behind)  # its key and its invite stay
+        master.wait_checkpoint(12)
+        volunteers.pop().kill()
+        master.wait_checkpoint(14)
+        volunteers.append(self.cluster.volunteer(behind))
+        self.assertEqual(finished(master)["digest"], self.reference)
+
+    def test_a_relay_that_strangers_run_is_refused(self):
+        master, _ = self.start_master()
+        line = self.cluster.gleaner("invite", "create", self.store, "--reusable").split()[-1]
+        code, relay = self.cluster.run("gleaner", "relay", line, "--listen", "127.0.0.1:0", "--dir",
+                                       self.cluster.path("relay"))
+        self.assertEqual(code, 5, relay.said())
+        self.assertIn("takes an invite for trusted volunteers", relay.said())
+        master.kill()
+
+    def test_a_line_that_is_none_is_refused(self):
+        code, relay = self.cluster.run("gleaner", "relay", "gleaner://nowhere", "--dir",
+                                       self.cluster.path("relay"))
+        self.assertEqual(code, 2, relay.said())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,51 @@
+// A relay as a process on a machine: the real `Relay` over a clock and links that are simulated,
+// with a network of its own towards its volunteers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tests/sim/master_process.hpp"
+#include "tests/sim/network/sim_link.hpp"
+#include "tests/sim/sim_context.hpp"
+#include "tools/relay/relay.hpp"
+
+namespace gleaner::sim {
+
+class RelayProcess {
+ public:
+  // `index` names its machine, as those of volunteers.
+  RelayProcess(SimContext& context, MasterProcess& master, std::size_t index);
+
+  void start();
+  // It dies and starts again later. `is_told`: its kernel says so.
+  void kill(bool is_told);
+
+  [[nodiscard]] bool is_running() const { return relay_ != nullptr; }
+
+  // To its volunteers: it stands where the master does on the other one.
+  [[nodiscard]] Network& network() { return network_; }
+
+  [[nodiscard]] const LinkShape& shape() const { return context_.options.relays.link; }
+
+  // A connection arrived from a volunteer with this key.
+  ConnectionId admit(std::size_t volunteer, const KeyId& key, Network::Hearing other);
+
+ private:
+  void dial(const Relay::Dialled& on_dialled);
+  void connect(const Relay::Dialled& on_dialled);
+  void live();
+
+  SimContext& context_;
+  MasterProcess& master_;
+  const std::size_t index_;
+  const std::string name_;
+  Rng random_;
+  Network network_;
+  std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
+  std::shared_ptr<SimLink> last_link_;
+  std::unique_ptr<Relay> relay_;
+};
+
+}  // namespace gleaner::sim

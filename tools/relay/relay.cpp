@@ -1,0 +1,390 @@
+#include "tools/relay/relay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+#include "common/limits.hpp"
+#include "schema/wire/codec.hpp"
+
+namespace gleaner {
+namespace {
+
+// A frame around a message of this size is still a frame.
+constexpr std::size_t kPayloadMax = kFrameBytesMax - 1024;
+
+template <typename Type>
+std::size_t position_of() {
+  static const std::size_t kPosition = Message(Type{}).index();
+  return kPosition;
+}
+
+Result<Message> decode_if_there_is_room(const Bytes& payload) {
+  try {
+    return decode(payload);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::kResources, "there is no memory for it"};
+  }
+}
+
+Error nonsense(const std::string& what) {
+  return {ErrorCode::kProtocol, "the master sends " + what};
+}
+
+}  // namespace
+
+Relay::Relay(Clock& clock, Options options)
+    : clock_(clock),
+      options_(std::move(options)),
+      backoff_(options_.retry_first, options_.retry_longest, options_.seed) {}
+
+Relay::~Relay() {
+  lifetime_.end();
+  if (master_) master_->abandon();
+  for (auto& [channel, child] : children_) child.arrival.link->abandon();
+}
+
+void Relay::start() {
+  dial();
+  tick();
+}
+
+void Relay::stop() {
+  if (master_) master_->close();
+  lost("it was asked to stop");
+  exit({});
+}
+
+void Relay::exit(Result<void> how) {
+  if (std::exchange(has_exited_, true)) return;
+  ++connection_;
+  options_.on_exit(std::move(how));
+}
+
+void Relay::tick() {
+  clock_.after(options_.tick, lifetime_.guard([this] {
+    if (has_exited_) return;
+    const Instant now = clock_.now();
+    for (auto next = batches_.begin(); next != batches_.end();) {
+      const auto batch = next++;
+      const bool is_due = now - batch->second.since >= options_.flush_after;
+      if (is_due && !batch->second.gradients.empty()) flush(batch->first, batch->second);
+    }
+    if (master_ && now - last_sent_ >= options_.heartbeat) send(Heartbeat{});
+    tick();
+  }));
+}
+
+// ---- The master --------------------------------------------------------------------------------
+
+void Relay::dial() {
+  if (has_exited_) return;
+  const std::uint64_t connection = ++connection_;
+  options_.dial(lifetime_.guard<Result<std::shared_ptr<Link>>>(
+      [this, connection](const Result<std::shared_ptr<Link>>& dialled) {
+        if (has_exited_ || connection != connection_) {
+          if (dialled) (*dialled)->abandon();
+        } else if (dialled) {
+          use(*dialled);
+        } else {
+          lost(dialled.error().message);
+        }
+      }));
+}
+
+void Relay::use(std::shared_ptr<Link> link) {
+  master_ = std::move(link);
+  const auto is_current = [this, connection = connection_] {
+    return !has_exited_ && connection == connection_;
+  };
+  Link::Handler handler;
+  handler.on_frame = lifetime_.guard<Bytes, std::size_t>(
+      [this, is_current](const Bytes& payload, std::size_t wire_bytes) {
+        if (!is_current()) return;
+        counts_.from_master += wire_bytes;
+        if (const auto heard = hear(payload); !heard) lost(heard.error().message);
+      });
+  handler.on_closed = lifetime_.guard<std::string>([this, is_current](const std::string& reason) {
+    if (is_current()) lost(reason);
+  });
+  master_->start(std::move(handler));
+  send(options_.hello);
+}
+
+// Its volunteers keep their shards and connect again, to this relay or to the master.
+void Relay::lost(const std::string& why) {
+  if (has_exited_) return;
+  if (master_) master_->abandon();
+  master_.reset();
+  if (std::exchange(is_accepted_, false)) {
+    options_.on_log(LogLevel::kWarning, "the master is lost: " + why);
+  } else {
+    options_.on_log(LogLevel::kWarning, "no master: " + why);
+  }
+  std::vector<std::uint32_t> open;
+  for (const auto& [channel, child] : children_) open.push_back(channel);
+  for (const std::uint32_t channel : open) {
+    send_away(channel, Refusal{ErrorCode::kBusy, "the relay has lost its master", true});
+  }
+  parts_ = {};
+  awaited_.clear();
+  batches_.clear();
+  sent_.clear();
+  sent_bytes_ = 0;
+  ++connection_;
+  clock_.after(backoff_.next(), lifetime_.guard([this, connection = connection_] {
+    if (connection == connection_) dial();
+  }));
+}
+
+void Relay::send(const Message& message) {
+  last_sent_ = clock_.now();
+  counts_.to_master += master_->send(encode(message), lane_of(message));
+}
+
+Result<void> Relay::hear(const Bytes& payload) {
+  Result<Message> message = decode_if_there_is_room(payload);
+  if (!message) return nonsense("nonsense: " + message.error().message);
+  if (auto* frame = std::get_if<RelayFrame>(&*message)) return hear(*frame);
+  if (auto* part = std::get_if<RelayPart>(&*message)) {
+    if (parts_.add(std::move(part->bytes)) != part->number) return nonsense("parts out of order");
+  } else if (const auto* close = std::get_if<RelayClose>(&*message)) {
+    if (const auto child = children_.find(close->channel); child != children_.end()) {
+      child->second.arrival.link->close();
+    }
+  } else if (const auto* wanted = std::get_if<RelaySplit>(&*message)) {
+    split(*wanted);
+  } else if (std::holds_alternative<Heartbeat>(*message)) {
+    if (!std::exchange(is_accepted_, true)) {
+      backoff_.reset();
+      options_.on_log(LogLevel::kInfo, "the master is there");
+    }
+  } else if (const auto* refusal = std::get_if<Refusal>(&*message)) {
+    hear(*refusal);
+  } else if (const auto* goodbye = std::get_if<Goodbye>(&*message)) {
+    if (goodbye->code == ErrorCode::kFinished) exit({});
+  } else {
+    return nonsense(fmt::format("{}, which is not for relays", message_name(*message)));
+  }
+  return {};
+}
+
+void Relay::hear(const Refusal& refusal) {
+  const std::string sentence = "the master refused: " + refusal.sentence;
+  if (refusal.retry) return lost(sentence);
+  lost(sentence);
+  exit(Error{refusal.code, sentence});
+}
+
+Result<void> Relay::hear(RelayFrame& frame) {
+  const auto child = children_.find(frame.channel);
+  if (child == children_.end()) return {};  // it has gone meanwhile
+  const auto type = type_of(frame.payload);
+  if (!type) return nonsense("nonsense: " + type.error().message);
+  if (frame.parts.empty() && *type != position_of<Goodbye>()) {
+    pass_down(child->second, std::move(frame.payload), lane_of(*type));
+    return {};
+  }
+  Result<Message> message = decode_if_there_is_room(frame.payload);
+  if (!message) return nonsense("nonsense: " + message.error().message);
+  if (auto* unit = std::get_if<TrainUnit>(&*message)) {
+    if (auto whole = complete(frame.channel, *unit, frame); !whole) return whole;
+  } else if (auto* eval = std::get_if<EvalUnit>(&*message)) {
+    eval->hidden = parts_.find(frame.parts.front());
+    if (!eval->hidden) return nonsense("a number of a part that is not there");
+  } else if (auto* goodbye = std::get_if<Goodbye>(&*message)) {
+    goodbye->thanks.reset();  // the volunteer knows this relay's key alone
+  } else {
+    return nonsense(fmt::format("parts of {}", message_name(*message)));
+  }
+  pass_down(child->second, encode(*message), lane_of(*type));
+  return {};
+}
+
+// ---- Volunteers --------------------------------------------------------------------------------
+
+void Relay::receive(Arrival arrival) {
+  const std::uint32_t channel = ++last_channel_;
+  const auto child = children_.emplace(channel, Child{std::move(arrival)}).first;
+  Link::Handler handler;
+  handler.on_frame =
+      lifetime_.guard<Bytes, std::size_t>([this, channel](Bytes payload, std::size_t wire_bytes) {
+        said(channel, std::move(payload), wire_bytes);
+      });
+  handler.on_closed = lifetime_.guard<std::string>(
+      [this, channel](const std::string& reason) { gone(channel, reason); });
+  child->second.arrival.link->start(std::move(handler));
+}
+
+void Relay::said(std::uint32_t channel, Bytes payload, std::size_t wire_bytes) {
+  const auto child = children_.find(channel);
+  if (child == children_.end() || has_exited_) return;
+  counts_.from_volunteers += wire_bytes;
+  if (!child->second.is_open) introduce(channel, child->second, payload);
+  if (child->second.is_open) pass_up(channel, std::move(payload));
+}
+
+void Relay::introduce(std::uint32_t channel, Child& child, const Bytes& payload) {
+  const Result<Message> first = decode_if_there_is_room(payload);
+  if (!first) {
+    return send_away(channel, Refusal{first.error().code, first.error().message, false});
+  }
+  const auto* hello = std::get_if<Hello>(&*first);
+  if (hello == nullptr) {
+    return send_away(channel,
+                     Refusal{ErrorCode::kProtocol,
+                             "this is a relay, for volunteers alone: ask its master", false});
+  }
+  if (!is_accepted_) {
+    return send_away(channel, Refusal{ErrorCode::kBusy, "the relay has no master now", true});
+  }
+  const auto verdict = options_.admit(child.arrival, *hello);
+  if (const auto* last = std::get_if<Message>(&verdict)) return send_away(channel, *last);
+  child.is_open = true;
+  ++counts_.volunteers;
+  send(RelayOpen{channel, child.arrival.peer, std::get<KeyId>(verdict)});
+}
+
+void Relay::pass_up(std::uint32_t channel, Bytes payload) {
+  const auto type = type_of(payload);
+  if (!type || payload.size() > kPayloadMax) {
+    const std::string why = type ? "a message that is too long" : type.error().message;
+    return send_away(channel, Refusal{ErrorCode::kProtocol, why, false});
+  }
+  const bool is_result = *type == position_of<UnitResult>();
+  if (is_result) {
+    Result<Message> result = decode_if_there_is_room(payload);
+    if (result && take_gradients(channel, std::get<UnitResult>(*result))) payload = encode(*result);
+  }
+  last_sent_ = clock_.now();
+  counts_.to_master +=
+      master_->send(encode(RelayFrame{channel, std::move(payload), {}}), lane_of(*type));
+  if (is_result) flush_whole();
+}
+
+void Relay::pass_down(Child& child, Bytes payload, Lane lane) {
+  counts_.to_volunteers += child.arrival.link->send(std::move(payload), lane);
+}
+
+void Relay::send_away(std::uint32_t channel, const Message& last) {
+  const auto child = children_.find(channel);
+  if (child == children_.end()) return;
+  pass_down(child->second, encode(last), lane_of(last));
+  child->second.arrival.link->close();  // its on_closed takes it out of the map
+  gone(channel, "sent away by the relay");
+}
+
+void Relay::gone(std::uint32_t channel, const std::string& reason) {
+  const auto child = children_.find(channel);
+  if (child == children_.end()) return;
+  if (child->second.is_open) --counts_.volunteers;
+  const bool is_known = child->second.is_open && master_ != nullptr;
+  children_.erase(child);
+  auto unit = awaited_.lower_bound({channel, UnitId{}});
+  while (unit != awaited_.end() && unit->first.first == channel) await_no_more(unit++);
+  if (!is_known) return;
+  flush_whole();
+  send(RelayClose{channel, reason});
+}
+
+// ---- Sums --------------------------------------------------------------------------------------
+
+Result<void> Relay::complete(std::uint32_t channel, TrainUnit& unit, const RelayFrame& frame) {
+  if (unit.batches.size() != frame.parts.size()) return nonsense("too few parts of a unit");
+  for (std::size_t i = 0; i < unit.batches.size(); ++i) {
+    unit.batches[i].hidden = parts_.find(frame.parts[i]);
+    if (!unit.batches[i].hidden) return nonsense("a number of a part that is not there");
+  }
+  if (!unit.may_be_summed) return {};
+  std::vector<BatchIndex> indexes;
+  for (const UnitBatch& one : unit.batches) {
+    Batch& batch = batches_[one.batch];
+    if (!batch.codes) {
+      auto codes = unpack_quantized(*one.hidden);
+      if (!codes) return nonsense("activations that are none: " + codes.error().message);
+      batch.sum.assign(codes->codes.size(), 0);
+      batch.codes = std::make_shared<const QuantizedActivations>(std::move(*codes));
+    }
+    ++batch.awaited;
+    indexes.push_back(one.batch);
+  }
+  awaited_.emplace(UnitKey{channel, unit.unit}, std::move(indexes));
+  return {};
+}
+
+bool Relay::take_gradients(std::uint32_t channel, UnitResult& result) {
+  const auto unit = awaited_.find({channel, result.unit});
+  if (unit == awaited_.end()) return false;
+  // A result that the master would find false goes on as it was sent.
+  std::vector<std::vector<std::int32_t>> added;
+  bool fits = std::ranges::equal(unit->second, result.batches, {}, {}, &BatchResult::batch);
+  for (std::size_t i = 0; fits && i < result.batches.size(); ++i) {
+    const Batch& batch = batches_.at(unit->second[i]);
+    fits = batch.codes->hidden > 0;
+    added.emplace_back(batch.sum.size());
+    fits = fits && add_gradient(*batch.codes, result.batches[i].gradient, added.back()).ok();
+  }
+  for (std::size_t i = 0; fits && i < result.batches.size(); ++i) {
+    Batch& batch = batches_.at(unit->second[i]);
+    // Once more: the sum wraps as the master's does.
+    (void)add_gradient(*batch.codes, result.batches[i].gradient, batch.sum).ok();
+    if (batch.gradients.empty()) batch.since = clock_.now();
+    ++counts_.gradients;
+    batch.gradients.push_back(
+        {{channel, result.unit}, std::exchange(result.batches[i].gradient, Bytes())});
+  }
+  result.is_summed = fits;
+  await_no_more(unit);
+  return fits;
+}
+
+void Relay::await_no_more(std::map<UnitKey, std::vector<BatchIndex>>::iterator unit) {
+  for (const BatchIndex index : unit->second) --batches_.at(index).awaited;
+  awaited_.erase(unit);
+}
+
+void Relay::flush_whole() {
+  for (auto next = batches_.begin(); next != batches_.end();) {
+    const auto batch = next++;
+    if (batch->second.awaited == 0) flush(batch->first, batch->second);
+  }
+}
+
+void Relay::flush(BatchIndex index, Batch& batch) {
+  if (!batch.gradients.empty()) {
+    std::vector<RelayedUnit> units;
+    std::size_t bytes = 0;
+    for (const Gradient& gradient : batch.gradients) {
+      units.push_back(gradient.unit);
+      bytes += gradient.packed.size();
+    }
+    Bytes packed = pack_gradient(*batch.codes, batch.sum);
+    send_sum(index, std::move(units), std::move(packed));
+    sent_bytes_ += bytes;
+    sent_.push_back({last_sum_, index, std::exchange(batch.gradients, {}), bytes});
+    std::ranges::fill(batch.sum, 0);
+    while (sent_bytes_ > kRelaySumsBytes) {
+      sent_bytes_ -= sent_.front().bytes;
+      sent_.pop_front();
+    }
+  }
+  if (batch.awaited == 0) batches_.erase(index);
+}
+
+void Relay::send_sum(BatchIndex batch, std::vector<RelayedUnit> units, Bytes gradient) {
+  ++counts_.sums;
+  send(RelaySum{++last_sum_, batch, std::move(units), std::move(gradient)});
+}
+
+void Relay::split(const RelaySplit& split) {
+  const auto sent = std::ranges::find(sent_, split.number, &Sent::number);
+  if (sent == sent_.end()) return;  // too long ago: the master gives this relay up
+  for (Gradient& gradient : sent->gradients) {
+    send_sum(sent->batch, {gradient.unit}, std::move(gradient.packed));
+  }
+  sent_bytes_ -= sent->bytes;
+  sent_.erase(sent);
+}
+
+}  // namespace gleaner

@@ -1,0 +1,164 @@
+// Many volunteers behind one connection to their master: what all of them need crosses it once, and
+// of a batch's gradients only the sum, which is the same in any order. The rest passes unread. On
+// links and a clock: those of a machine, or of a simulation. I/O thread only.
+//
+// Invariants
+// - It has nothing that the run cannot do without: when it goes, its volunteers connect again, and
+//   the master has what it had not sent trained again.
+// - A gradient is in one sum alone, unless the master asks for the sum to be split.
+// - No gradient waits for others for longer than Options::flush_after.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/console/log.hpp"
+#include "common/net/shell_interfaces.hpp"
+#include "common/rates.hpp"
+#include "common/result.hpp"
+#include "schema/messages.hpp"
+#include "schema/quantized_batch.hpp"
+#include "schema/relay_parts.hpp"
+
+namespace gleaner {
+
+class Relay {
+ public:
+  using Dialled = std::function<void(Result<std::shared_ptr<Link>>)>;
+
+  struct Options {
+    RelayHello hello;
+    // Connects to the master and calls back, once, from the I/O thread.
+    std::function<void(Dialled)> dial;
+    // The first message of a volunteer's connection: as which key it takes part, or the answer
+    // after which it ends.
+    std::function<std::variant<KeyId, Message>(const Arrival& arrival, const Hello& hello)> admit;
+    std::function<void(LogLevel, const std::string&)> on_log;
+    // Once; nothing happens afterwards. An error: the master refuses this relay for good.
+    std::function<void(Result<void>)> on_exit;
+    Millis retry_first{500};
+    Millis retry_longest{30'000};
+    Millis tick{100};
+    Millis heartbeat{5'000};
+    Millis flush_after{1'000};
+    std::uint64_t seed = 1;  // of the back-off's jitter
+  };
+
+  struct Counts {
+    std::size_t volunteers = 0;
+    // Bytes on the connection to the master, and on those of volunteers.
+    std::uint64_t from_master = 0, to_master = 0;
+    std::uint64_t from_volunteers = 0, to_volunteers = 0;
+    std::uint64_t gradients = 0;  // that volunteers sent for one batch
+    std::uint64_t sums = 0;       // in which these went on
+  };
+
+  // `clock` outlives the relay.
+  Relay(Clock& clock, Options options);
+  ~Relay();
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  void start();
+  // A connection has come; its first frame says whether it is a volunteer's.
+  void receive(Arrival arrival);
+  // Its volunteers are told to connect again, and on_exit is called.
+  void stop();
+
+  [[nodiscard]] bool has_master() const { return is_accepted_; }
+
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+
+ private:
+  struct Child {
+    Arrival arrival;
+    bool is_open = false;  // the master knows of it
+  };
+
+  struct Gradient {
+    RelayedUnit unit;
+    Bytes packed;
+  };
+
+  // A batch of which gradients are awaited or wait.
+  struct Batch {
+    std::shared_ptr<const QuantizedActivations> codes;
+    std::vector<std::int32_t> sum;  // examples x H, of `gradients`
+    std::vector<Gradient> gradients;
+    std::size_t awaited = 0;
+    Instant since{};  // of the first that waits
+  };
+
+  // A sum that was sent, in case that it is to be split.
+  struct Sent {
+    std::uint64_t number = 0;
+    BatchIndex batch = 0;
+    std::vector<Gradient> gradients;
+    std::size_t bytes = 0;
+  };
+
+  using UnitKey = std::pair<std::uint32_t, UnitId>;  // a channel's
+
+  // -- the master
+  void dial();
+  void use(std::shared_ptr<Link> link);
+  void lost(const std::string& why);
+  Result<void> hear(const Bytes& payload);
+  Result<void> hear(RelayFrame& frame);
+  void hear(const Refusal& refusal);
+  void send(const Message& message);
+  void tick();
+  void exit(Result<void> how);
+
+  // -- volunteers
+  void said(std::uint32_t channel, Bytes payload, std::size_t wire_bytes);
+  void introduce(std::uint32_t channel, Child& child, const Bytes& payload);
+  void pass_up(std::uint32_t channel, Bytes payload);
+  void pass_down(Child& child, Bytes payload, Lane lane);
+  void send_away(std::uint32_t channel, const Message& last);
+  void gone(std::uint32_t channel, const std::string& reason);
+
+  // -- sums
+  // The parts that `unit` lacks, and its gradients are awaited if they may be summed.
+  Result<void> complete(std::uint32_t channel, TrainUnit& unit, const RelayFrame& frame);
+  // Takes the gradients out of the result. False where they are not to be summed, or do not fit.
+  bool take_gradients(std::uint32_t channel, UnitResult& result);
+  void await_no_more(std::map<UnitKey, std::vector<BatchIndex>>::iterator unit);
+  // Sends what waits for nothing more.
+  void flush_whole();
+  void flush(BatchIndex index, Batch& batch);
+  void split(const RelaySplit& split);
+  void send_sum(BatchIndex batch, std::vector<RelayedUnit> units, Bytes gradient);
+
+  Clock& clock_;
+  const Options options_;
+  Backoff backoff_;
+  std::shared_ptr<Link> master_;
+  std::uint64_t connection_ = 0;  // callbacks of earlier ones are void
+  bool is_accepted_ = false;
+  bool has_exited_ = false;
+  Instant last_sent_{};
+  Counts counts_;
+
+  std::map<std::uint32_t, Child> children_;  // by channel
+  std::uint32_t last_channel_ = 0;
+
+  // State of the present connection:
+  RelayParts parts_;
+  std::map<UnitKey, std::vector<BatchIndex>> awaited_;  // units whose gradients are to be summed
+  std::map<BatchIndex, Batch> batches_;
+  std::deque<Sent> sent_;
+  std::size_t sent_bytes_ = 0;
+  std::uint64_t last_sum_ = 0;
+  Lifetime lifetime_;
+};
+
+}  // namespace gleaner

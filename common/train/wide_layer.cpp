@@ -24,70 +24,88 @@ void WideIndex::hold(std::span<const WideShard* const> shards) {
     }
   }
   for (std::size_t i = 2; i < ends_.size(); ++i) ends_[i] += ends_[i - 1];
-  postings_.resize(ends_.back());
+  posting_neurons_ = {};
+  indices_ = {};
+  weights_ = {};
+  lists_.clear();
+  posting_neurons_.resize(ends_.back());
+  indices_.resize(ends_.back());
   // Each feature's end moves from where its postings begin to where they end.
   for (std::uint32_t all = 0; all < neurons(); ++all) {
     const std::size_t place = places_[all];
     const auto features = shards_[place]->features(all - firsts_[place]);
     for (std::uint32_t i = 0; i < features.size(); ++i) {
-      postings_[ends_[features[i] + 1]++] = {all, i};
+      const std::size_t posting = ends_[features[i] + 1]++;
+      posting_neurons_[posting] = all;
+      indices_[posting] = static_cast<std::uint16_t>(std::min<std::uint32_t>(i, kFar));
     }
   }
   ends_.pop_back();
-  weights_.clear();
-  lists_.clear();
 }
 
-void WideIndex::rebuild(std::uint32_t first_feature, Lists& lists) const {
+std::uint32_t WideIndex::far_index_of(std::size_t posting) const {
+  const auto feature = std::ranges::upper_bound(ends_, posting) - ends_.begin() - 1;
+  const std::uint32_t neuron = posting_neurons_[posting];
+  const std::size_t place = places_[neuron];
+  const auto features = shards_[place]->features(neuron - firsts_[place]);
+  const auto at = std::ranges::lower_bound(features, static_cast<std::uint32_t>(feature));
+  return static_cast<std::uint32_t>(at - features.begin());
+}
+
+void WideIndex::rebuild(std::uint32_t first_feature, std::vector<Entry>& entries,
+                        Lists& lists) const {
   const std::size_t kept = std::max<std::size_t>(1, config_.feature_list / config_.output_shards);
   const auto before = [](const Entry& a, const Entry& b) {
     return a.weight > b.weight || (a.weight == b.weight && a.neuron < b.neuron);
   };
-  lists.entries.clear();
+  lists.entries = {};
+  entries.clear();
   lists.ends.assign(1, 0);
   const std::uint32_t end = std::min(first_feature + kFeaturesPerChunk, config_.features);
   for (std::uint32_t feature = first_feature; feature < end; ++feature) {
     std::size_t place = ~std::size_t{0};
     std::size_t of_shard = 0;  // where the entries of the shard begin
     for (std::size_t i = ends_[feature]; i < ends_[feature + 1]; ++i) {
-      const Entry entry{postings_[i].neuron, listed_weight_of(postings_[i])};
+      const Entry entry{posting_neurons_[i], listed_weight_of(i)};
       if (places_[entry.neuron] != place) {
         place = places_[entry.neuron];
-        of_shard = lists.entries.size();
+        of_shard = entries.size();
       }
       // Written so that a NaN is left out.
       if (!(entry.weight > 0)) continue;
-      if (lists.entries.size() - of_shard == kept) {
-        if (!before(entry, lists.entries.back())) continue;
-        lists.entries.pop_back();
+      if (entries.size() - of_shard == kept) {
+        if (!before(entry, entries.back())) continue;
+        entries.pop_back();
       }
-      const auto at =
-          std::upper_bound(lists.entries.begin() + static_cast<std::ptrdiff_t>(of_shard),
-                           lists.entries.end(), entry, before);
-      lists.entries.insert(at, entry);
+      const auto at = std::upper_bound(entries.begin() + static_cast<std::ptrdiff_t>(of_shard),
+                                       entries.end(), entry, before);
+      entries.insert(at, entry);
     }
-    lists.ends.push_back(lists.entries.size());
+    lists.ends.push_back(static_cast<std::uint32_t>(entries.size()));
   }
+  // No more room than for them.
+  lists.entries.assign(entries.begin(), entries.end());
 }
 
 void WideIndex::rebuild_lists() {
   lists_.resize((config_.features + kFeaturesPerChunk - 1) / kFeaturesPerChunk);
-  pool_.parallel_for(lists_.size(), [this](std::size_t chunk, unsigned /*worker*/) {
-    rebuild(static_cast<std::uint32_t>(chunk) * kFeaturesPerChunk, lists_[chunk]);
+  std::vector<std::vector<Entry>> entries(pool_.threads());
+  pool_.parallel_for(lists_.size(), [&](std::size_t chunk, unsigned worker) {
+    rebuild(static_cast<std::uint32_t>(chunk) * kFeaturesPerChunk, entries[worker], lists_[chunk]);
   });
 }
 
 void WideIndex::read_weights() {
-  if (weights_.size() == postings_.size()) return;
-  weights_.resize(postings_.size());
+  if (weights_.size() == posting_neurons_.size()) return;
+  weights_.resize(posting_neurons_.size());
   constexpr std::size_t kBlock = 65536;
-  pool_.parallel_for((postings_.size() + kBlock - 1) / kBlock,
-                     [this](std::size_t block, unsigned /*worker*/) {
-                       const std::size_t end = std::min(postings_.size(), (block + 1) * kBlock);
-                       for (std::size_t i = block * kBlock; i < end; ++i) {
-                         weights_[i] = weight_of(postings_[i]);
-                       }
-                     });
+  pool_.parallel_for((posting_neurons_.size() + kBlock - 1) / kBlock, [this](std::size_t block,
+                                                                             unsigned /*worker*/) {
+    const std::size_t end = std::min(posting_neurons_.size(), (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) {
+      weights_[i] = weight_of(i);
+    }
+  });
 }
 
 void WideIndex::Sums::begin(const WideIndex& index, const ExampleView& example) {
@@ -105,9 +123,9 @@ std::span<const float> WideIndex::Sums::add(std::span<const float> biases, std::
   scores_.assign(biases.begin() + first, biases.begin() + end);
   for (List& list : lists_) {
     std::size_t at = list.next;
-    while (at < list.end && index_->postings_[at].neuron < first) ++at;
-    for (; at < list.end && index_->postings_[at].neuron < end; ++at) {
-      scores_[index_->postings_[at].neuron - first] += list.value * index_->weights_[at];
+    while (at < list.end && index_->posting_neurons_[at] < first) ++at;
+    for (; at < list.end && index_->posting_neurons_[at] < end; ++at) {
+      scores_[index_->posting_neurons_[at] - first] += list.value * index_->weights_[at];
     }
     list.next = at;
   }
@@ -152,9 +170,11 @@ std::vector<ScoredNeuron> WideIndex::exact_top(std::span<const std::size_t> plac
 std::uint64_t WideIndex::memory_bytes() const {
   std::uint64_t bytes =
       places_.capacity() * sizeof(std::uint32_t) + ends_.capacity() * sizeof(std::size_t) +
-      postings_.capacity() * sizeof(Posting) + weights_.capacity() * sizeof(float);
+      posting_neurons_.capacity() * (sizeof(std::uint32_t) + sizeof(std::uint16_t)) +
+      weights_.capacity() * sizeof(float);
   for (const Lists& lists : lists_) {
-    bytes += lists.ends.capacity() * sizeof(std::size_t) + lists.entries.capacity() * sizeof(Entry);
+    bytes +=
+        lists.ends.capacity() * sizeof(std::uint32_t) + lists.entries.capacity() * sizeof(Entry);
   }
   return bytes;
 }
@@ -239,10 +259,14 @@ void WideChooser::choose(const WideBatch& batch, const WideIndex& index,
   for (std::vector<WidePair>& of_shard : pairs_) of_shard.clear();
   if (last_turns_.size() != index.neurons()) {
     last_turns_.assign(index.neurons(), 0);
+    turn_ = 0;
     scores_.assign(index.neurons(), 0.0F);
   }
   for (std::uint32_t example = examples.begin; example < examples.end; ++example) {
-    ++turn_;
+    if (++turn_ == 0) {
+      std::ranges::fill(last_turns_, 0);
+      turn_ = 1;
+    }
     add_labels(batch, index, example, example, true);
     if (config_.sampling == Sampling::kAll) {
       add_all(index, is_asked, example);
@@ -262,7 +286,7 @@ void WideChooser::choose(const WideBatch& batch, const WideIndex& index,
 
 std::uint64_t WideChooser::memory_bytes() const {
   std::uint64_t bytes =
-      last_turns_.capacity() * sizeof(std::uint64_t) + scores_.capacity() * sizeof(float) +
+      last_turns_.capacity() * sizeof(std::uint32_t) + scores_.capacity() * sizeof(float) +
       met_.capacity() * sizeof(std::uint32_t) + best_.capacity() * sizeof(Candidate);
   for (const std::vector<WidePair>& of_shard : pairs_) {
     bytes += of_shard.capacity() * sizeof(WidePair);

@@ -70,7 +70,7 @@ class WideIndex {
                                                     std::uint32_t top_k);
 
   // Weights have changed: exact scores are to see them.
-  void mark_weights_changed() { weights_.clear(); }
+  void mark_weights_changed() { weights_ = {}; }
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
@@ -80,24 +80,31 @@ class WideIndex {
 
   // The short lists of some features that follow each other.
   struct Lists {
-    std::vector<std::size_t> ends;  // features + 1
+    std::vector<std::uint32_t> ends;  // features + 1
     AlignedVector<Entry> entries;
   };
 
-  // A feature of a neuron.
-  struct Posting {
-    std::uint32_t neuron = 0;  // through all shards
-    std::uint32_t index = 0;   // among the neuron's features
-  };
+  // Where a neuron lists the feature of one of its postings is kept in 16 bits; further on it is
+  // looked up.
+  static constexpr std::uint16_t kFar = 0xffff;
 
-  [[nodiscard]] float weight_of(const Posting& posting) const {
-    const std::size_t place = places_[posting.neuron];
-    return shards_[place]->weights(posting.neuron - firsts_[place])[posting.index];
+  // A posting's place among its neuron's features.
+  [[nodiscard]] std::uint32_t index_of(std::size_t posting) const {
+    return indices_[posting] != kFar ? indices_[posting] : far_index_of(posting);
   }
 
-  [[nodiscard]] float listed_weight_of(const Posting& posting) const {
-    const std::size_t place = places_[posting.neuron];
-    return shards_[place]->listed_weights(posting.neuron - firsts_[place])[posting.index];
+  [[nodiscard]] std::uint32_t far_index_of(std::size_t posting) const;
+
+  [[nodiscard]] float weight_of(std::size_t posting) const {
+    const std::uint32_t neuron = posting_neurons_[posting];
+    const std::size_t place = places_[neuron];
+    return shards_[place]->weights(neuron - firsts_[place])[index_of(posting)];
+  }
+
+  [[nodiscard]] float listed_weight_of(std::size_t posting) const {
+    const std::uint32_t neuron = posting_neurons_[posting];
+    const std::size_t place = places_[neuron];
+    return shards_[place]->listed_weight(neuron - firsts_[place], index_of(posting));
   }
 
   // An example's exact scores, some neurons after the other: its features' posting lists are read
@@ -124,7 +131,8 @@ class WideIndex {
     std::vector<float> scores_;
   };
 
-  void rebuild(std::uint32_t first_feature, Lists& lists) const;
+  // `entries` is working memory.
+  void rebuild(std::uint32_t first_feature, std::vector<Entry>& entries, Lists& lists) const;
   void read_weights();
 
   const ModelConfig& config_;
@@ -133,8 +141,11 @@ class WideIndex {
   std::vector<std::uint32_t> firsts_{0};
   std::vector<std::uint32_t> places_;  // neurons
   std::vector<std::size_t> ends_;      // features + 1: of their postings
-  AlignedVector<Posting> postings_;    // ascending by neuron within a feature
-  AlignedVector<float> weights_;       // parallel to postings; empty until they are read
+  // A posting has its neuron, through all shards and ascending within a feature, its place among
+  // the neuron's features, and its weight, which is there once it has been read.
+  AlignedVector<std::uint32_t> posting_neurons_;
+  AlignedVector<std::uint16_t> indices_;
+  AlignedVector<float> weights_;
   std::vector<Lists> lists_;
 };
 
@@ -187,8 +198,8 @@ class alignas(kCacheLine) WideChooser {
 
   const ModelConfig& config_;
   std::vector<std::vector<WidePair>> pairs_;  // by shard
-  std::uint64_t turn_ = 0;                    // one an example
-  std::vector<std::uint64_t> last_turns_;     // neurons: the last example that has it
+  std::uint32_t turn_ = 0;                    // one an example, from 1 on
+  std::vector<std::uint32_t> last_turns_;     // neurons: the last example that has it
   std::vector<float> scores_;                 // neurons: zero between examples
   std::vector<std::uint32_t> met_;
   std::vector<Candidate> best_;        // shards x their part of the cap

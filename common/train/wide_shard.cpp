@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
+#include <utility>
 
 #include "common/counter_random.hpp"
 #include "common/limits.hpp"
+#include "common/portable_math.hpp"
 
 namespace gleaner {
 namespace {
@@ -22,7 +23,233 @@ constexpr float kLossUnits = 1048576.0F;  // of a nat
 // Examples from which on it is quicker to spread a neuron's features out than to look each up.
 constexpr std::size_t kPairsSpread = 3;
 
+constexpr std::size_t kClosedRoundsKept = 2;
+
+using RowWeights = std::array<float, kWideWeights>;
+
+// A row's weights, whole.
+RowWeights widened(const float* weights, std::size_t size) {
+  RowWeights whole{};
+  std::copy_n(weights, size, whole.begin());
+  return whole;
+}
+
+bool is_zero(float value) {
+  return std::bit_cast<std::uint32_t>(value) == 0;
+}
+
 }  // namespace
+
+WideRows::WideRows(std::uint32_t rows, std::uint32_t no_feature)
+    : no_feature_(no_feature),
+      sizes_(rows, kNotLoaded),
+      begins_(rows),
+      ends_(rows),
+      open_at_(rows, kUnchanged),
+      listed_at_(rows, kUnchanged) {
+  // Room for full rows, of which only what is written becomes memory: growing would copy.
+  weights_.reserve(std::size_t{rows} * kWideWeights);
+  features_.reserve(std::size_t{rows} * kWideWeights);
+}
+
+void WideRows::append(std::uint32_t row, std::span<const float> values,
+                      std::span<const std::uint32_t> features, float state) {
+  GLEANER_CHECK(!is_loaded(row) && values.size() == kWideWeights + 1 &&
+                features.size() == kWideWeights);
+  std::size_t size = kWideWeights;
+  while (size > 0 && features[size - 1] == no_feature_ && is_zero(values[size - 1])) --size;
+  begins_[row] = weights_.size();
+  sizes_[row] = static_cast<std::uint8_t>(size);
+  order_.push_back(row);
+  weights_.insert(weights_.end(), values.begin(),
+                  values.begin() + static_cast<std::ptrdiff_t>(size));
+  features_.insert(features_.end(), features.begin(),
+                   features.begin() + static_cast<std::ptrdiff_t>(size));
+  ends_[row] = {values[kWideWeights], state};
+}
+
+void WideRows::lay_out() {
+  if (order_.empty()) return;
+  AlignedVector<float> weights;
+  AlignedVector<std::uint32_t> features;
+  weights.reserve(weights_.size());
+  features.reserve(features_.size());
+  std::ranges::sort(order_);
+  for (const std::uint32_t row : order_) {
+    const std::size_t from = std::exchange(begins_[row], weights.size());
+    const std::size_t end = from + sizes_[row];
+    weights.insert(weights.end(), weights_.data() + from, weights_.data() + end);
+    features.insert(features.end(), features_.data() + from, features_.data() + end);
+  }
+  weights_ = std::move(weights);
+  features_ = std::move(features);
+  order_ = {};
+}
+
+void WideRows::write(std::uint32_t row, std::span<const float> values, float state,
+                     std::span<const std::uint32_t> listed) {
+  GLEANER_CHECK(open_at_[row] != kUnchanged && values.size() == kWideWeights + 1);
+  const std::uint32_t own = size(row);
+  std::copy_n(values.begin(), own, weights_.data() + begins_[row]);
+  ends_[row] = {values[kWideWeights], state};
+  listed_at_[row] = append_record(row, listed_);
+  has_unlisted_ = true;
+  float* const record = listed_.data() + std::size_t{listed_at_[row]} * 2;
+  for (std::uint32_t i = 0; i < own; ++i) record[i] = std::bit_cast<float>(listed[i]);
+}
+
+std::uint32_t WideRows::append_record(std::uint32_t row, AlignedVector<float>& records) const {
+  const std::size_t at = records.size();
+  const std::size_t own = size(row);
+  records.resize(at + record_size(row));
+  float* const record = records.data() + at;
+  std::copy_n(weights_.data() + begins_[row], own, record);
+  record[own] = ends_[row].bias;
+  record[own + 1] = ends_[row].state;
+  return static_cast<std::uint32_t>(at / 2);
+}
+
+void WideRows::keep(std::uint32_t row) {
+  has_unlisted_ = true;
+  if (open_at_[row] != kUnchanged) {
+    listed_at_[row] = append_record(row, listed_);
+    return;
+  }
+  if (closed_.size() == kClosedRoundsKept) {
+    // A round begins, so the oldest copies are of no more use; their memory is.
+    open_ = std::move(closed_.front());
+    open_.rows.clear();
+    open_.records.clear();
+    closed_.erase(closed_.begin());
+  }
+  // All the room at once, of which only what is written becomes memory.
+  if (open_.records.capacity() == 0) {
+    open_.rows.reserve(rows());
+    open_.records.reserve(weights_.size() + std::size_t{rows()} * 3);
+  }
+  open_.rows.push_back(row);
+  open_at_[row] = append_record(row, open_.records);
+  listed_at_[row] = kAsCommitted;
+}
+
+const float* WideRows::listed(std::uint32_t row) const {
+  const std::uint32_t at = listed_at_[row];
+  if (at == kUnchanged) return weights_.data() + begins_[row];
+  if (at == kAsCommitted) return open_.records.data() + std::size_t{open_at_[row]} * 2;
+  return listed_.data() + std::size_t{at} * 2;
+}
+
+void WideRows::freshen() {
+  if (!std::exchange(has_unlisted_, false)) return;
+  std::ranges::fill(listed_at_, kUnchanged);
+  listed_.clear();
+}
+
+void WideRows::read(std::uint32_t row, std::span<float> values) const {
+  GLEANER_CHECK(values.size() == kWideWeights + 1);
+  const RowWeights whole = widened(weights_.data() + begins_[row], size(row));
+  std::ranges::copy(whole, values.begin());
+  values[kWideWeights] = ends_[row].bias;
+}
+
+std::vector<std::uint32_t> WideRows::touched() const {
+  std::vector<std::uint32_t> result;
+  result.reserve(open_.rows.size());
+  for (std::uint32_t row = 0; row < rows(); ++row) {
+    if (open_at_[row] != kUnchanged) result.push_back(row);
+  }
+  return result;
+}
+
+void WideRows::commit_row(std::uint32_t row, SparseUpdate& update, const Kernels& kernels) {
+  GLEANER_CHECK(open_at_[row] != kUnchanged);
+  const std::size_t own = size(row);
+  const float* const record = open_.records.data() + std::size_t{open_at_[row]} * 2;
+  const RowWeights committed = widened(record, own);
+  RowWeights values = widened(weights_.data() + begins_[row], own);
+  const float committed_bias = record[own];
+  const std::size_t before = update.levels.size();
+  update.levels.resize(before + kWideWeights);
+  const float scale = kernels.round_delta(committed.data(), values.data(),
+                                          update.levels.data() + before, kWideWeights);
+  const std::uint16_t bias_half = to_half(ends_[row].bias - committed_bias);
+  ends_[row].bias = committed_bias + from_half(bias_half);
+  bool is_changed = scale != 0.0F || (bias_half & 0x7fffu) != 0;
+  is_changed |= std::bit_cast<std::uint32_t>(ends_[row].state) !=
+                std::bit_cast<std::uint32_t>(record[own + 1]);
+  if (is_changed) {
+    update.rows.push_back(row);
+    update.scales.push_back(scale);
+    update.biases.push_back(bias_half);
+    update.states.push_back(ends_[row].state);
+  } else {
+    update.levels.resize(before);
+    // Adding a zero would turn a weight of -0 into +0, which the store will not see.
+    values = committed;
+    ends_[row].bias = committed_bias;
+  }
+  std::copy_n(values.begin(), own, weights_.data() + begins_[row]);
+}
+
+void WideRows::end_commit() {
+  freshen();
+  std::ranges::fill(open_at_, kUnchanged);
+  closed_.push_back(std::exchange(open_, {}));
+  // A round that touched nothing has not made room for its own.
+  if (closed_.size() > kClosedRoundsKept) closed_.erase(closed_.begin());
+}
+
+bool WideRows::step_back(std::uint32_t commits) {
+  if (commits > closed_.size()) return false;
+  put_back(open_);
+  open_.rows.clear();
+  open_.records.clear();
+  std::ranges::fill(open_at_, kUnchanged);
+  for (; commits > 0; --commits) {
+    put_back(closed_.back());
+    closed_.pop_back();
+  }
+  // At a checkpoint the lists know the committed weights.
+  freshen();
+  return true;
+}
+
+void WideRows::put_back(const Copies& copies) {
+  const float* record = copies.records.data();
+  for (const std::uint32_t row : copies.rows) {
+    const std::size_t own = size(row);
+    std::copy_n(record, own, weights_.data() + begins_[row]);
+    ends_[row] = {record[own], record[own + 1]};
+    record += record_size(row);
+  }
+}
+
+ShardDigest WideRows::digest(ShardId shard) const {
+  ShardDigest digest;
+  std::array<float, kWideWeights + 2> row{};
+  for (std::uint32_t r = 0; r < rows(); ++r) {
+    if (!is_loaded(r)) continue;
+    read(r, std::span(row).first(kWideWeights + 1));
+    row.back() = ends_[r].state;
+    ++digest.rows;
+    digest.sum += row_digest(
+        shard, r, {reinterpret_cast<const std::uint8_t*>(row.data()), row.size() * sizeof(float)});
+  }
+  return digest;
+}
+
+std::uint64_t WideRows::memory_bytes() const {
+  std::uint64_t bytes =
+      sizes_.capacity() + begins_.capacity() * sizeof(std::size_t) + ends_.capacity() * sizeof(End);
+  const std::size_t words = order_.capacity() + weights_.size() + features_.size() +
+                            open_at_.capacity() + listed_at_.capacity() + listed_.capacity() +
+                            open_.rows.size() + open_.records.size();
+  bytes += words * sizeof(std::uint32_t);
+  for (const Copies& copies : closed_) {
+    bytes += (copies.rows.size() + copies.records.size()) * sizeof(float);
+  }
+  return bytes;
+}
 
 WideShard::WideShard(const ModelConfig& config, const ShardMap& map, const Kernels& kernels,
                      ShardId shard, std::span<const std::uint32_t> label_counts)
@@ -31,13 +258,10 @@ WideShard::WideShard(const ModelConfig& config, const ShardMap& map, const Kerne
       kernels_(kernels),
       shard_(shard),
       neurons_(map.neurons(shard)),
-      rows_(map.row_count(shard), kWideWeights),
-      listed_(std::size_t{map.row_count(shard)} * kWideWeights),
-      features_(std::size_t{map.row_count(shard)} * kWideWeights, config.features),
+      rows_(map.row_count(shard), config.features),
       owners_(map.row_count(shard)),
-      is_loaded_(map.row_count(shard)),
-      begins_(neurons_.size()),
-      sizes_(neurons_.size()) {
+      places_(neurons_.size()) {
+  is_lone_.reserve(label_counts.size());
   for (const std::uint32_t count : label_counts) is_lone_.push_back(count < 2 ? 1 : 0);
 }
 
@@ -46,13 +270,10 @@ Result<void> WideShard::load(const ShardRows& rows) {
   const std::size_t codes = map_.codes_per_row(shard_);
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
     const std::uint32_t row = rows.rows[i];
-    rows_.write(row, std::span(rows.values).subspan(i * width, width), rows.states[i]);
-    rows_.mark_stored(row);
-    std::copy_n(rows_.weights(row), kWideWeights, listed_.data() + std::size_t{row} * kWideWeights);
-    owners_[row] = rows.codes[i * codes];
-    std::copy_n(rows.codes.begin() + static_cast<std::ptrdiff_t>(i * codes + 1), kWideWeights,
-                features_.begin() + static_cast<std::ptrdiff_t>(row) * kWideWeights);
-    is_loaded_[row] = 1;
+    const auto of_row = std::span(rows.codes).subspan(i * codes, codes);
+    rows_.append(row, std::span(rows.values).subspan(i * width, width), of_row.subspan(1),
+                 rows.states[i]);
+    owners_[row] = of_row[0];
   }
   return {};
 }
@@ -61,44 +282,37 @@ Result<void> WideShard::load_touched(const ShardRows& rows) {
   const std::size_t width = map_.row_width(shard_);
   const std::size_t codes = map_.codes_per_row(shard_);
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    if (is_loaded_[rows.rows[i]] == 0) {
+    if (!rows_.is_loaded(rows.rows[i])) {
       return Error{ErrorCode::kProtocol,
                    fmt::format("shard {}: row {} was handed over, and the shard does not have it",
                                raw(shard_), rows.rows[i])};
     }
     rows_.touch(rows.rows[i]);
-    rows_.write(rows.rows[i], std::span(rows.values).subspan(i * width, width), rows.states[i]);
-    for (std::size_t k = 0; k < kWideWeights; ++k) {
-      listed_[std::size_t{rows.rows[i]} * kWideWeights + k] =
-          std::bit_cast<float>(rows.codes[i * codes + 1 + k]);
-    }
+    rows_.write(rows.rows[i], std::span(rows.values).subspan(i * width, width), rows.states[i],
+                std::span(rows.codes).subspan(i * codes + 1, kWideWeights));
   }
   return {};
 }
 
-void WideShard::freshen() {
-  std::copy_n(rows_.weights(0), listed_.size(), listed_.data());
-}
-
-// At a checkpoint the lists know the committed weights.
 bool WideShard::step_back(std::uint32_t commits) {
-  if (!rows_.step_back(commits)) return false;
-  freshen();
-  return true;
+  return rows_.step_back(commits);
 }
 
 // A neuron's rows are those that follow each other and name it. Where a master says otherwise, some
 // are not used.
 void WideShard::finish_loading() {
-  std::ranges::fill(sizes_, 0);
-  for (std::uint32_t row = 0; row < owners_.size() && is_loaded_[row] != 0;) {
+  rows_.lay_out();
+  for (Place& place : places_) place.size = 0;
+  for (std::uint32_t row = 0; row < rows_.rows() && rows_.is_loaded(row);) {
     const std::uint32_t first = row;
-    while (row < owners_.size() && is_loaded_[row] != 0 && owners_[row] == owners_[first]) ++row;
-    const std::size_t begin = std::size_t{first} * kWideWeights;
-    const auto own = std::span(features_).subspan(begin, std::size_t{row} * kWideWeights - begin);
-    begins_[owners_[first]] = begin;
+    std::size_t size = 0;
+    for (; row < rows_.rows() && rows_.is_loaded(row) && owners_[row] == owners_[first]; ++row) {
+      size += rows_.size(row);
+    }
+    const auto own = std::span(rows_.features() + rows_.begin(first), size);
     const auto end = std::ranges::find(own, config_.features);
-    sizes_[owners_[first]] = static_cast<std::uint32_t>(end - own.begin());
+    places_[owners_[first]] = {rows_.begin(first), first,
+                               static_cast<std::uint32_t>(end - own.begin())};
   }
 }
 
@@ -109,30 +323,28 @@ void WideShard::match(std::uint32_t neuron, const ExampleView& example, Matches&
     next = std::lower_bound(next, own.end(), example.features[k]);
     if (next == own.end()) return;
     if (*next != example.features[k]) continue;
-    matches.push_back(
-        {begins_[neuron] + static_cast<std::size_t>(next - own.begin()), example.values[k]});
+    matches.push_back({static_cast<std::uint32_t>(next - own.begin()), example.values[k]});
     ++next;
   }
 }
 
-void WideShard::match_spread(std::uint32_t neuron, const ExampleView& example,
-                             WideScratch& scratch) const {
+void WideShard::match_spread(const ExampleView& example, WideScratch& scratch) {
   for (std::size_t k = 0; k < example.features.size(); ++k) {
     const std::uint32_t place = scratch.places[example.features[k]];
     if (place == 0) continue;
-    scratch.matches.push_back({begins_[neuron] + place - 1, example.values[k]});
+    scratch.matches.push_back({place - 1, example.values[k]});
   }
 }
 
 void WideShard::update(std::uint32_t neuron, float step, const Matches& matches) {
-  const std::size_t first = begins_[neuron] / kWideWeights;
-  rows_.touch(static_cast<std::uint32_t>(first));
-  rows_.biases()[first] -= step * kBiasSquare;
-  float* const weights = rows_.weights(0);
-  std::size_t touched = first;
+  const Place& place = places_[neuron];
+  rows_.touch(place.row);
+  rows_.bias(place.row) -= step * kBiasSquare;
+  float* const weights = rows_.weights() + place.begin;
+  std::uint32_t touched = place.row;
   for (const WideScratch::Match& match : matches) {
-    const std::size_t row = match.at / kWideWeights;
-    if (row != touched) rows_.touch(static_cast<std::uint32_t>(row));
+    const std::uint32_t row = place.row + match.at / kWideWeights;
+    if (row != touched) rows_.touch(row);
     touched = row;
     weights[match.at] -= step * match.value;
   }
@@ -150,14 +362,13 @@ void WideShard::train(std::span<const WidePair> pairs, std::span<const ExampleVi
 void WideShard::train_neuron(std::span<const WidePair> pairs, std::span<const ExampleView> examples,
                              float rate, WideScratch& scratch, ShardOutcome& outcome) {
   const std::uint32_t neuron = pairs.front().neuron;
-  const std::size_t first = begins_[neuron] / kWideWeights;
-  const float own = rows_.state(static_cast<std::uint32_t>(first));
+  const float own = rows_.state(places_[neuron].row);
   const bool is_spread = pairs.size() >= kPairsSpread;
   const std::span<const std::uint32_t> features = this->features(neuron);
   for (std::uint32_t i = 0; is_spread && i < features.size(); ++i) {
     scratch.places[features[i]] = i + 1;
   }
-  const float* const weights = rows_.weights(0);
+  const float* const weights = this->weights(neuron);
   // Whole lanes, as the kernel has them; one is in use, since each pair sees the update of the one
   // before.
   std::array<float, kLanes> scores{};
@@ -166,7 +377,7 @@ void WideShard::train_neuron(std::span<const WidePair> pairs, std::span<const Ex
   for (const WidePair& pair : pairs) {
     scratch.matches.clear();
     if (is_spread) {
-      match_spread(neuron, examples[pair.example], scratch);
+      match_spread(examples[pair.example], scratch);
     } else {
       match(neuron, examples[pair.example], scratch.matches);
     }
@@ -203,26 +414,33 @@ std::vector<SparseUpdate> WideShard::commit() {
   }
   if (parts.size() > 1 && parts.back().rows.empty()) parts.pop_back();
   rows_.end_commit();
-  freshen();
   return parts;
 }
 
 std::vector<ShardRows> WideShard::touched_rows() const {
-  return rows_.touched_parts(map_.codes_per_row(shard_), [&](std::uint32_t row, ShardRows& part) {
+  const std::size_t width = map_.row_width(shard_);
+  const std::size_t part_rows = rows_per_message((width + 3 + kWideWeights) * sizeof(float) + 1);
+  std::vector<ShardRows> parts(1);
+  for (const std::uint32_t row : rows_.touched()) {
+    if (parts.back().rows.size() == part_rows) parts.emplace_back();
+    ShardRows& part = parts.back();
+    part.rows.push_back(row);
+    part.values.resize(part.rows.size() * width);
+    rows_.read(row, std::span(part.values).last(width));
+    part.states.push_back(rows_.state(row));
     part.codes.push_back(owners_[row]);
-    for (std::size_t k = 0; k < kWideWeights; ++k) {
-      part.codes.push_back(
-          std::bit_cast<std::uint32_t>(listed_[std::size_t{row} * kWideWeights + k]));
+    const float* const listed = rows_.listed(row);
+    for (std::uint32_t i = 0; i < kWideWeights; ++i) {
+      part.codes.push_back(i < rows_.size(row) ? std::bit_cast<std::uint32_t>(listed[i]) : 0);
     }
     part.stale_codes.push_back(0);
-  });
+  }
+  return parts;
 }
 
 std::uint64_t WideShard::memory_bytes() const {
-  return rows_.memory_bytes() +
-         (features_.capacity() + owners_.capacity() + sizes_.capacity() + listed_.capacity()) *
-             sizeof(std::uint32_t) +
-         begins_.capacity() * sizeof(std::size_t) + is_loaded_.capacity() + is_lone_.capacity();
+  return rows_.memory_bytes() + owners_.capacity() * sizeof(std::uint32_t) +
+         places_.capacity() * sizeof(Place) + is_lone_.capacity();
 }
 
 }  // namespace gleaner

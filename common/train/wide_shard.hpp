@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "common/data/packed_dataset.hpp"
+#include "common/limits.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
@@ -27,7 +28,6 @@
 #include "common/train/aligned_vector.hpp"
 #include "common/train/kernels.hpp"
 #include "common/train/leased_shards.hpp"
-#include "common/train/output_rows.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
@@ -42,9 +42,9 @@ struct WidePair {
 
 // Working memory of one thread.
 struct alignas(kCacheLine) WideScratch {
-  // Where a neuron and an example meet: the weight's place, and the feature's value.
+  // Where a neuron and an example meet: the weight's place in the neuron, and the feature's value.
   struct Match {
-    std::size_t at = 0;
+    std::uint32_t at = 0;
     float value = 0;
   };
 
@@ -52,6 +52,133 @@ struct alignas(kCacheLine) WideScratch {
   std::vector<Match> matches;
   // Features: their place among those of the neuron in hand, from 1 on; 0 between neurons.
   std::vector<std::uint32_t> places;
+};
+
+// The stored rows of a wide shard in memory: of each row as many weights as it uses, the rows one
+// behind the other, and copies of a row where somebody will ask for what it was.
+//
+// A row is touched before it changes. That keeps, once a round, the row as the last commit left it,
+// and, where the row has changed in this round already, its weights as the short lists know them
+// (freshen()). The copies of a round outlive its commit: they are the way back to the checkpoint
+// before it, as far as in OutputRows.
+//
+// Rows are appended in any order, each once, then laid out. One thread at a time; const members:
+// any thread.
+class WideRows {
+ public:
+  // `no_feature` is what a row names where it has no more features.
+  WideRows(std::uint32_t rows, std::uint32_t no_feature);
+
+  // `values` is a row as stored: kWideWeights weights, then the bias; `features`: one a weight.
+  void append(std::uint32_t row, std::span<const float> values,
+              std::span<const std::uint32_t> features, float state);
+  // Ends appending: rows that follow each other lie behind each other. Gives spare room back.
+  void lay_out();
+
+  [[nodiscard]] std::uint32_t rows() const { return static_cast<std::uint32_t>(sizes_.size()); }
+
+  [[nodiscard]] bool is_loaded(std::uint32_t row) const { return sizes_[row] != kNotLoaded; }
+
+  // Where the row begins among all weights.
+  [[nodiscard]] std::size_t begin(std::uint32_t row) const { return begins_[row]; }
+
+  // Its weights in memory; those behind them are 0.
+  [[nodiscard]] std::uint32_t size(std::uint32_t row) const {
+    return is_loaded(row) ? sizes_[row] : 0;
+  }
+
+  [[nodiscard]] float* weights() { return weights_.data(); }
+
+  [[nodiscard]] const float* weights() const { return weights_.data(); }
+
+  // Parallel to the weights.
+  [[nodiscard]] const std::uint32_t* features() const { return features_.data(); }
+
+  [[nodiscard]] float& bias(std::uint32_t row) { return ends_[row].bias; }
+
+  [[nodiscard]] float bias(std::uint32_t row) const { return ends_[row].bias; }
+
+  [[nodiscard]] float state(std::uint32_t row) const { return ends_[row].state; }
+
+  // Must precede any change of the row.
+  void touch(std::uint32_t row) {
+    if (listed_at_[row] == kUnchanged) keep(row);
+  }
+
+  // Sets a touched row; weights that it does not use are ignored. `listed`: the bits of the weights
+  // that the short lists know.
+  void write(std::uint32_t row, std::span<const float> values, float state,
+             std::span<const std::uint32_t> listed);
+
+  // The row's weights as of the last freshen().
+  [[nodiscard]] const float* listed(std::uint32_t row) const;
+
+  // Whether a row has changed since.
+  [[nodiscard]] bool has_unlisted() const { return has_unlisted_; }
+
+  // The short lists are to follow the weights as they stand.
+  void freshen();
+
+  // A row as stored.
+  void read(std::uint32_t row, std::span<float> values) const;
+
+  // Rows touched since the last commit, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> touched() const;
+
+  // As OutputRows::commit_row, end_commit and step_back; the lists follow.
+  void commit_row(std::uint32_t row, SparseUpdate& update, const Kernels& kernels);
+  void end_commit();
+  [[nodiscard]] bool step_back(std::uint32_t commits);
+
+  // The digest of the shard at its last commit, as a store has it. Requires that nothing is touched
+  // since.
+  [[nodiscard]] ShardDigest digest(ShardId shard) const;
+
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
+ private:
+  static constexpr std::uint8_t kNotLoaded = 0xff;
+  // Instead of the place of a record. A place counts pairs of floats, so that 32 bits are enough.
+  static constexpr std::uint32_t kUnchanged = ~0U;
+  static constexpr std::uint32_t kAsCommitted = ~0U - 1;
+  static_assert(std::uint64_t{kWideRowsMax} * (kWideWeights + 2) / 2 < kAsCommitted);
+
+  // The end of a row, behind its weights.
+  struct End {
+    float bias = 0;
+    float state = 0;
+  };
+
+  // Rows as a commit left them, in the order in which they were first touched afterwards: weights,
+  // bias and state of each, and a float for an even number.
+  struct Copies {
+    std::vector<std::uint32_t> rows;
+    AlignedVector<float> records;
+  };
+
+  // Floats of a row's record.
+  [[nodiscard]] std::size_t record_size(std::uint32_t row) const {
+    return (std::size_t{size(row)} + 3) / 2 * 2;
+  }
+
+  void keep(std::uint32_t row);
+  // Appends the row's record, and returns its place.
+  std::uint32_t append_record(std::uint32_t row, AlignedVector<float>& records) const;
+  void put_back(const Copies& copies);
+
+  std::uint32_t no_feature_;
+  std::vector<std::uint8_t> sizes_;   // rows
+  std::vector<std::size_t> begins_;   // rows
+  std::vector<std::uint32_t> order_;  // rows as they were appended; empty once they are laid out
+  AlignedVector<float> weights_;
+  AlignedVector<std::uint32_t> features_;
+  std::vector<End> ends_;
+  std::vector<std::uint32_t> open_at_;    // rows: their place in open_, or kUnchanged
+  std::vector<std::uint32_t> listed_at_;  // rows: in listed_, kAsCommitted (in open_), kUnchanged
+  bool has_unlisted_ = false;
+  AlignedVector<float> listed_;  // records
+  Copies open_;                  // as of the last commit
+  std::vector<Copies> closed_;   // as of the commits before, oldest first; two at most
 };
 
 class WideShard final : public LeasedShard {
@@ -69,7 +196,7 @@ class WideShard final : public LeasedShard {
   Result<void> load_touched(const ShardRows& rows) override;
 
   // Every row of a wide shard is stored.
-  void load_initial(const ChunkLedger& /*ledger*/) override {}
+  void load_initial(const ChunkLedger& /*ledger*/) override { rows_.lay_out(); }
 
   void finish_loading() override;
   bool step_back(std::uint32_t commits) override;
@@ -80,25 +207,23 @@ class WideShard final : public LeasedShard {
 
   // A neuron's features, ascending, and its weights, parallel to them.
   [[nodiscard]] std::span<const std::uint32_t> features(std::uint32_t neuron) const {
-    return {features_.data() + begins_[neuron], sizes_[neuron]};
+    return {rows_.features() + places_[neuron].begin, places_[neuron].size};
   }
 
   [[nodiscard]] const float* weights(std::uint32_t neuron) const {
-    return rows_.weights(0) + begins_[neuron];
+    return rows_.weights() + places_[neuron].begin;
   }
 
-  // The weights as of the last freshen(): what the index makes its short lists of, whenever it
-  // does.
-  [[nodiscard]] const float* listed_weights(std::uint32_t neuron) const {
-    return listed_.data() + begins_[neuron];
+  // A weight as of the last freshen(): what the index makes its short lists of, whenever it does.
+  [[nodiscard]] float listed_weight(std::uint32_t neuron, std::uint32_t index) const {
+    if (!rows_.has_unlisted()) return weights(neuron)[index];
+    return rows_.listed(places_[neuron].row + index / kWideWeights)[index % kWideWeights];
   }
 
   // The short lists are to follow the weights as they stand.
-  void freshen();
+  void freshen() { rows_.freshen(); }
 
-  [[nodiscard]] float bias(std::uint32_t neuron) const {
-    return rows_.biases()[begins_[neuron] / kWideWeights];
-  }
+  [[nodiscard]] float bias(std::uint32_t neuron) const { return rows_.bias(places_[neuron].row); }
 
   // Trains the pairs, ascending by neuron, then example, on the batch's examples, which have unit
   // length. Adds to `outcome`. `scratch` is the thread's, for any shard.
@@ -115,26 +240,28 @@ class WideShard final : public LeasedShard {
   // Finds where the neuron and the example meet; one is looked up in the other, or in `places`
   // if the neuron's features have been spread there.
   void match(std::uint32_t neuron, const ExampleView& example, Matches& matches) const;
-  void match_spread(std::uint32_t neuron, const ExampleView& example, WideScratch& scratch) const;
+  static void match_spread(const ExampleView& example, WideScratch& scratch);
   // Trains a neuron's pairs.
   void train_neuron(std::span<const WidePair> pairs, std::span<const ExampleView> examples,
                     float rate, WideScratch& scratch, ShardOutcome& outcome);
   void update(std::uint32_t neuron, float step, const Matches& matches);
+
+  // Where a neuron is. All of its rows but the last are full.
+  struct Place {
+    std::size_t begin = 0;   // among the weights
+    std::uint32_t row = 0;   // its first
+    std::uint32_t size = 0;  // weights that have a feature
+  };
 
   const ModelConfig& config_;
   const ShardMap& map_;
   const Kernels& kernels_;
   ShardId shard_;
   NeuronRange neurons_;
-  OutputRows rows_;            // stored rows
-  std::vector<float> listed_;  // weights as the lists know them
-  std::vector<std::uint32_t>
-      features_;                       // of each weight; the number of features where there is none
+  WideRows rows_;
   std::vector<std::uint32_t> owners_;  // stored rows: their neurons
-  std::vector<std::uint8_t> is_loaded_;  // stored rows
-  std::vector<std::uint8_t> is_lone_;    // neurons: the label has one example
-  std::vector<std::size_t> begins_;      // neurons: their first weight
-  std::vector<std::uint32_t> sizes_;     // neurons: weights that have a feature
+  std::vector<std::uint8_t> is_lone_;  // neurons: the label has one example
+  std::vector<Place> places_;          // neurons
 };
 
 }  // namespace gleaner

@@ -261,6 +261,62 @@ TEST_CASE("wide rows: a shard that is handed over goes on to the same bits", "[w
   REQUIRE(commits == expected);
 }
 
+TEST_CASE("wide rows: a shard stepped back from any batch trains on to the same bits", "[wide]") {
+  const WideRun run;
+  const auto updates_of = [](const ShardTrainer::UnitOutcome& outcome) {
+    std::vector<SparseUpdate> updates;
+    for (const ShardCommit& commit : outcome.commits) updates.push_back(commit.update);
+    return updates;
+  };
+  WideBench whole(run, 1, SimdLevel::kScalar, {1});
+  const BatchIndex end = whole.plan.round_end(2);
+  std::vector<std::vector<SparseUpdate>> expected;
+  for (BatchIndex batch = 0; batch < end; ++batch) {
+    expected.push_back(updates_of(whole.train(batch)));
+  }
+  for (BatchIndex at = 1; at < end; ++at) {
+    CAPTURE(at);
+    WideBench bench(run, 1, SimdLevel::kScalar, {1});
+    for (BatchIndex batch = 0; batch < at; ++batch) (void)bench.train(batch);
+    const RoundIndex round = bench.plan.round_of(at);
+    // As far as it goes.
+    const RoundIndex back = at == bench.plan.round_begin(round) ? 2 : 1;
+    LeaseGrant grant;
+    grant.lease = bench.leases[0];
+    grant.base_round = round < back ? 0 : round - back;
+    grant.next_batch = bench.plan.round_begin(grant.base_round);
+    grant.is_held = true;
+    REQUIRE(bench.trainer.step_back(grant.base_round).size() == 1);
+    REQUIRE(bench.trainer.adopt(grant).ok());
+    for (BatchIndex batch = grant.next_batch; batch < end; ++batch) {
+      REQUIRE(updates_of(bench.train(batch)) == expected[batch]);
+    }
+  }
+}
+
+TEST_CASE("wide rows: a row takes memory for the weights it uses", "[wide]") {
+  const WideRun run;
+  const ShardMap map(run.model);
+  const auto shard_of = [&](const ShardRows& rows) {
+    WideShard shard(run.model, map, kernels_for(SimdLevel::kScalar), ShardId{0});
+    REQUIRE(shard.load(rows).ok());
+    shard.finish_loading();
+    return shard.memory_bytes();
+  };
+  const ShardRows rows = run.rows(ShardId{0});
+  ShardRows empty = rows;
+  std::ranges::fill(empty.values, 0.0F);
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    for (std::size_t k = 1; k <= kWideWeights; ++k) {
+      std::uint32_t& feature = empty.codes[i * (kWideWeights + 1) + k];
+      if (std::exchange(feature, run.model.features) != run.model.features) ++used;
+    }
+  }
+  REQUIRE(used > 0);
+  REQUIRE(shard_of(rows) - shard_of(empty) == used * 2 * sizeof(float));
+}
+
 TEST_CASE("wide rows: exact scores are the sum of bias and shared features", "[wide]") {
   const WideRun run;
   WideBench bench(run, 2, SimdLevel::kScalar, {0, 1, 2, 3});

@@ -10,6 +10,7 @@
 #include "common/os/process.hpp"
 #include "common/os/windows_text.hpp"
 #include "volunteer/lend/control_client.hpp"
+#include "volunteer/lend/tray_windows.hpp"
 #include "volunteer/lend/verbs.hpp"
 
 namespace gleaner::volunteer {
@@ -18,7 +19,8 @@ namespace {
 // Windows starts each command there when the user logs in.
 constexpr wchar_t kAtLogon[] = LR"(Software\Microsoft\Windows\CurrentVersion\Run)";
 constexpr wchar_t kName[] = L"Gleaner volunteer";
-// In the place of the line: the one that is kept.
+// In the place of the line: the one that is kept. The entry in the Start menu says it too, and then
+// there may be none.
 constexpr char kKept[] = "kept";
 
 std::string own_path() {
@@ -61,14 +63,15 @@ bool finish() {
   return ask_volunteer(paths.front(), R"({"verb":"finish"})").ok();
 }
 
+bool runs() {
+  return ControlClient::connect(control_paths("", "").front()).ok();
+}
+
 // Waits until the volunteer that was asked has ended, a minute at most: the next one cannot listen
 // before.
 void wait_for_end() {
   constexpr DWORD kPauseMs = 100;
-  const auto paths = control_paths("", "");
-  for (int left = 600; left > 0 && ControlClient::connect(paths.front()).ok(); --left) {
-    Sleep(kPauseMs);
-  }
+  for (int left = 600; left > 0 && runs(); --left) Sleep(kPauseMs);
 }
 
 }  // namespace
@@ -94,16 +97,22 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
     return Error{ErrorCode::kIo,
                  "Windows does not start the volunteer: " + os::error_words(GetLastError())};
   };
-  if (line == kKept) {
-    if (!place.run(command)) return cannot_start();
+  const std::vector<std::string> icon = {own_path(), "session-helper"};
+  std::error_code ignored;  // a write says what is wrong
+  if (line == kKept && std::filesystem::exists(file, ignored)) {
+    if (!runs() && !place.run(command)) return cannot_start();
+    (void)place.run(icon);
     return std::string();
+  }
+  if (line == kKept) {
+    std::cout << "Paste the line that the run's owner gave you, and press Enter:" << std::endl;
+    line.clear();
   }
   if (line.empty()) std::getline(std::cin, line);
   line = address_in(line);
   const auto address = parse_master_address(line);
   if (!address) return address.error();
   if (auto fits = check_secrecy(*address, false); !fits) return fits.error();
-  std::error_code ignored;  // the write says what is wrong
   std::filesystem::create_directories(folder, ignored);
   if (auto kept = write_secret_file(file, line + "\n", SecretFile::kReplaced); !kept) {
     return kept.error();
@@ -116,6 +125,7 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
   // One that runs has the line of before.
   if (finish()) wait_for_end();
   if (!place.run(command)) return cannot_start();
+  (void)place.run(icon);
   return reach_sentence(*address, reached) +
          fmt::format(
              "The line is kept in {}, which only you may read.\n"
@@ -127,6 +137,7 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
 Result<std::string> leave(const std::string& file, const JoinPlace& /*place*/) {
   const bool was_running = finish();
   const bool was_at_logon = start_no_more() == 0;
+  close_tray();
   std::error_code error;
   const bool was_there = std::filesystem::remove(file, error);
   if (error) return Error{ErrorCode::kIo, file + ": " + error.message()};

@@ -1,5 +1,6 @@
 // Runs in an X11 session and tells the volunteer of input there, ten times a second when there is
-// any, else once a second. For sessions whose desktop does not tell logind.
+// any, else once a second. For sessions whose desktop does not tell logind. Windows tells of its
+// sessions itself: there it shows the volunteer's icon.
 #pragma once
 
 #include <string>

@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "volunteer/lend/session_helper.hpp"
 #include "volunteer/lend/system_bus.hpp"
 #include "volunteer/lend/watch.hpp"
 
@@ -154,10 +153,6 @@ void SystemBus::allow_sleep() {
 
 std::vector<std::unique_ptr<UseSource>> use_sources(const std::string& /*root*/) {
   return {};
-}
-
-Error help_session(const std::vector<std::string>& /*control_paths*/) {
-  return {ErrorCode::kInvalidArgument, "Windows tells of its sessions itself: no helper is needed"};
 }
 
 }  // namespace gleaner::volunteer

@@ -54,7 +54,7 @@ constexpr Verb kVerbs[] = {
     {"snooze", "compute nothing for a while: snooze 2h"},
     {"finish", "hand the shards over, however long it takes, and end"},
     {"log", "print what it decided lately"},
-    {"session-helper", "tell it of input in this X11 session, where logind is not told"},
+    {"session-helper", "tell it of input in this X11 session; Windows: show its icon"},
 };
 
 struct Flags {

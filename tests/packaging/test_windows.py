@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 import unittest
+import zipfile
 
 from debian_system import copy_checkout
 
@@ -25,10 +26,11 @@ SKIP = ("takes minutes: only with GLEANER_LONG" if not IS_LONG else
         None if WINE.is_file() else "wine missing (tools/dev/install-dependencies --windows)")
 
 BYTES_MAX = 12_000_000
+FILES = ("gleaner-volunteer.exe", "gleaner-volunteer-setup.exe", "gleaner-volunteer-windows.zip")
 
 # Part of every Windows 10 and later.
-SYSTEM_LIBRARIES = {"advapi32", "bcrypt", "crypt32", "kernel32", "msvcrt", "mswsock", "powrprof", "shell32", "user32",
-                    "ws2_32", "wtsapi32"}
+SYSTEM_LIBRARIES = {"advapi32", "bcrypt", "crypt32", "kernel32", "msvcrt", "mswsock", "ole32", "powrprof", "shell32",
+                    "user32", "ws2_32", "wtsapi32"}
 
 # Wine's own messages when it has failed, whatever program it runs. A program that ends with one of these is
 # started again.
@@ -125,10 +127,21 @@ class Windows(EndToEndTest):
         self.assertEqual(aligned_moves(self.program, f"{TARGET}-objdump"), [])
 
     def test_another_folder_gives_the_same_bits(self):
+        """The libraries are built once: copies of them, which name no folder, are taken for both."""
         copy = copy_checkout(self.cluster.path("a/longer/name/of/a/folder"))
+        libraries = pathlib.Path("build/windows-work/libraries")
+        shutil.copytree(ROOT / libraries, copy / libraries, symlinks=True)
+        for archive in (copy / libraries / "lib").glob("*.a"):
+            self.assertNotIn(str(ROOT / "build").encode(), archive.read_bytes(), archive.name)
         out = self.cluster.path("out")
         subprocess.run([copy / BUILD, out], check=True)
-        self.assertEqual((out / self.program.name).read_bytes(), self.program.read_bytes())
+        for name in FILES:
+            self.assertEqual((out / name).read_bytes(), (self.folder / name).read_bytes(), name)
+
+    def test_the_archive_has_the_program_and_its_licence(self):
+        with zipfile.ZipFile(self.folder / "gleaner-volunteer-windows.zip") as archive:
+            self.assertEqual(archive.namelist(), ["gleaner-volunteer.exe", "LICENSE.txt"])
+            self.assertEqual(archive.read("gleaner-volunteer.exe"), self.program.read_bytes())
 
     # ---- What it computes -------------------------------------------------------------------------
 
@@ -192,11 +205,15 @@ class Windows(EndToEndTest):
         volunteer.wait_for(lambda: any(event.get("activity") == "training" for event in volunteer.events()[pause:]),
                            "training again")
 
-    def at_logon(self):
-        """Commands that Windows runs when the user logs in."""
-        key = r"HKEY_CURRENT_USER\Software\Microsoft\Windows\CurrentVersion\Run"
+    def registry(self, key):
+        """What Windows keeps there for the user, or that there is nothing."""
+        key = rf"HKEY_CURRENT_USER\Software\Microsoft\Windows\CurrentVersion\{key}"
         return subprocess.run([WINE, "reg", "query", key], env=dict(os.environ, **self.environment), check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+
+    def at_logon(self):
+        """Commands that Windows runs when the user logs in."""
+        return self.registry("Run")
 
     def wait_status(self, is_wanted):
         """Asks until the volunteer that runs by itself says so; "" where none answers."""
@@ -231,6 +248,116 @@ class Windows(EndToEndTest):
         self.assertIn("volunteer.line is deleted", said)
         self.assertNotIn("gleaner-volunteer.exe", self.at_logon())
         self.wait_status(lambda said: not said)
+
+    # ---- The installer and the icon ---------------------------------------------------------------
+
+    def wine(self, *command, code=0):
+        """Ends with the command, though others that it has started go on."""
+        ended = subprocess.run([WINE, *command], env=dict(os.environ, **self.environment), check=False,
+                               timeout=RUN_SECONDS, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.assertEqual(ended.returncode, code, command)
+
+    def traces(self):
+        """What an installed volunteer has left in the user's folders."""
+        users = pathlib.Path(self.environment["WINEPREFIX"]) / "drive_c/users"
+        return sorted(path.name for pattern in ("*/AppData/Local/gleaner", "*/AppData/Local/Programs/Gleaner",
+                                                "**/Gleaner volunteer.lnk") for path in users.glob(pattern))
+
+    def wait_gone(self, what):
+        deadline = time.monotonic() + RUN_SECONDS
+        while what() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertFalse(what())
+
+    def test_it_is_installed_joins_and_is_removed(self):
+        setup = small_setup(self.cluster).with_flag("--epochs", ENDLESS)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        self.wait_gone(self.traces)  # of another test
+        installer = self.folder / "gleaner-volunteer-setup.exe"
+        self.wine(installer, "/S", "/LINE=" + master.wait_event("listening")["join"])
+        self.wait_status(lambda said: "train" in said)
+        self.assertEqual(self.traces(), ["Gleaner", "Gleaner volunteer.lnk", "gleaner"])
+        self.assertIn(r"Programs\Gleaner\gleaner-volunteer.exe", self.at_logon())
+        apps = self.registry(r"Uninstall\Gleaner")
+        remove = re.search(r'QuietUninstallString.*"(.+)" /S', apps)[1]
+        self.wine(installer, "/S")  # over one that runs: the line is kept
+        self.wait_status(lambda said: "train" in said)
+        self.wine(remove, "/S")
+        self.wait_gone(self.traces)
+        self.assertNotIn("Gleaner volunteer", self.registry(r"Uninstall\Gleaner"))
+        self.assertNotIn("gleaner-volunteer.exe", self.at_logon())
+        self.wait_status(lambda said: not said)
+
+    def test_an_installer_without_a_line_starts_nothing(self):
+        self.wine(self.folder / "gleaner-volunteer-setup.exe", "/S")
+        self.assertEqual(self.traces(), ["Gleaner", "Gleaner volunteer.lnk"])
+        self.wine(self.folder / "gleaner-volunteer-setup.exe", "/S", "/LINE=nonsense", code=3)
+        remove = re.search(r'QuietUninstallString.*"(.+)" /S', self.registry(r"Uninstall\Gleaner"))[1]
+        self.wine(remove, "/S")
+        self.wait_gone(self.traces)
+
+    def open_desktop(self):
+        """Lets this test's programs see a desktop: another wine, for the first one has none."""
+        reader, writer = os.pipe()
+        server = subprocess.Popen(["Xvfb", "-displayfd", str(writer), "-nolisten", "tcp"], pass_fds=[writer],
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        os.close(writer)
+        with os.fdopen(reader) as lines:
+            display = ":" + lines.readline().strip()
+        folder = self.cluster.path("wine")
+        shutil.copytree(self.environment["WINEPREFIX"], folder, symlinks=True)
+        self.environment = {**self.environment, "WINEPREFIX": str(folder), "DISPLAY": display}
+        self.addCleanup(subprocess.run, ["/usr/lib/wine/wineserver64", "--kill"], check=False,
+                        env=dict(os.environ, **self.environment))
+
+    def make_clicker(self):
+        """A program that chooses from the icon's menu, or else prints what it says."""
+        program = self.cluster.path("click.exe")
+        source = ("#include <windows.h>\n#include <cstdio>\n#include <cstdlib>\n"
+                  "int main(int count, char** words) {\n"
+                  "const HWND icon = FindWindowA(\"GleanerVolunteerIcon\", nullptr); char text[256] = {};\n"
+                  "if (count > 1) return PostMessageA(icon, WM_COMMAND, std::atoi(words[1]), 0) ? 0 : 1;\n"
+                  "GetWindowTextA(icon, text, sizeof text); std::puts(text); return 0; }\n")
+        subprocess.run([COMPILER, "-static", "-x", "c++", "-", "-o", program], input=source, text=True, check=True)
+
+        def click(*command):
+            return subprocess.run([WINE, program, *command], env=dict(os.environ, **self.environment), check=True,
+                                  stdout=subprocess.PIPE, text=True).stdout
+
+        def wait_text(text):
+            deadline = time.monotonic() + RUN_SECONDS
+            while text not in click() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            self.assertIn(text, click())
+        return click, wait_text
+
+    @unittest.skipUnless(shutil.which("Xvfb"), "Debian's xvfb missing")
+    def test_its_icon_says_what_it_does_and_obeys(self):
+        self.open_desktop()
+        click, wait_text = self.make_clicker()
+        setup = small_setup(self.cluster).with_flag("--epochs", ENDLESS)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        icon = self.start("session-helper")
+        wait_text("Gleaner: No volunteer runs here")
+        volunteer = self.join(master.wait_event("listening")["join"])
+        wait_text("training")
+        _, second = self.run_to_end("session-helper")
+        self.assertIn("the icon is there already", second.said())
+        click("1")
+        wait_text("paused by its owner")
+        pause = json.loads(self.ask("status", "--json"))["verdict"]["until_seconds"]
+        self.assertTrue(3000 < pause <= 3600, pause)
+        click("2")
+        wait_text("training")
+        click("4")
+        icon.wait_exit()
+        icon = self.start("session-helper")
+        wait_text("training")
+        click("3")  # to lend no more
+        icon.wait_exit()
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
 
 
 if __name__ == "__main__":

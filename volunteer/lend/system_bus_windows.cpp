@@ -2,6 +2,8 @@
 #include <windows.h>
 //
 #include <fmt/format.h>
+#include <netlistmgr.h>
+#include <objbase.h>
 #include <powrprof.h>
 #include <wtsapi32.h>
 
@@ -17,6 +19,7 @@ namespace {
 
 // Windows waits for its callers for 2 s before it sleeps.
 constexpr std::chrono::milliseconds kHandOver{1'800};
+constexpr Millis kAskNetwork{10'000};
 
 DWORD own_session() {
   DWORD session = 0;
@@ -63,6 +66,22 @@ std::optional<Millis> idle_elsewhere() {
   }
   WTSFreeMemory(sessions);
   return least;
+}
+
+// The service that knows is found again each time: that is rare, and it may have started again.
+std::optional<bool> ask_whether_metered() {
+  static thread_local const HRESULT is_ready = CoInitializeEx(nullptr, COINIT_MULTITHREADED);
+  INetworkCostManager* networks = nullptr;
+  if (FAILED(is_ready) || FAILED(CoCreateInstance(__uuidof(NetworkListManager), nullptr, CLSCTX_ALL,
+                                                  __uuidof(INetworkCostManager),
+                                                  reinterpret_cast<void**>(&networks)))) {
+    return std::nullopt;
+  }
+  DWORD cost = NLM_CONNECTION_COST_UNKNOWN;
+  const bool is_told = SUCCEEDED(networks->GetCost(&cost, nullptr));
+  networks->Release();
+  if (!is_told || cost == NLM_CONNECTION_COST_UNKNOWN) return std::nullopt;
+  return (cost & ~DWORD{NLM_CONNECTION_COST_UNRESTRICTED | NLM_CONNECTION_COST_CONGESTED}) != 0;
 }
 
 // Calls of Windows 8 and later, which older headers lack.
@@ -115,6 +134,8 @@ struct SystemBus::Impl {
   bool is_suspending = false;
   bool may_sleep = false;
   HANDLE registration = nullptr;
+  std::optional<Instant> asked_at;  // about the network
+  std::optional<bool> is_metered;
 };
 
 SystemBus::SystemBus(Options /*options*/) : impl_(std::make_unique<Impl>()) {}
@@ -122,6 +143,10 @@ SystemBus::SystemBus(Options /*options*/) : impl_(std::make_unique<Impl>()) {}
 SystemBus::~SystemBus() = default;
 
 std::optional<UseReading> SystemBus::read(Instant now) {
+  if (!impl_->asked_at || now - *impl_->asked_at >= kAskNetwork) {
+    impl_->asked_at = now;
+    impl_->is_metered = ask_whether_metered();
+  }
   if (is_screen_kept_on()) return UseReading{"Windows", now, "a program keeps the screen on"};
   const std::optional<Millis> here = idle_here();
   const std::optional<Millis> elsewhere = idle_elsewhere();
@@ -140,9 +165,8 @@ bool SystemBus::has_desktop() const {
   return own_session() != 0;
 }
 
-// The service that knows takes COM; what is unknown counts as not metered.
 std::optional<bool> SystemBus::is_metered() const {
-  return std::nullopt;
+  return impl_->is_metered;
 }
 
 void SystemBus::allow_sleep() {

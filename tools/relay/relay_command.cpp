@@ -27,6 +27,7 @@
 #include "master/door/advertised_host.hpp"
 #include "master/door/gate.hpp"
 #include "schema/versions.hpp"
+#include "tools/cli/report.hpp"
 #include "tools/cli/verbs.hpp"
 #include "tools/relay/relay.hpp"
 
@@ -43,8 +44,9 @@ constexpr const char* kFooter =
     "the site join by. Use it among your own machines: whoever comes by its line is trusted.\n\n"
     "Examples:\n"
     "  gleaner relay line --listen 0.0.0.0:7071\n"
+    "  gleaner relay gleaner://MASTER:7070/KEY.INVITE --name attic\n"
     "  gleaner-volunteer gleaner://RELAY:7071/KEY.INVITE      on each machine of the site\n\n"
-    "Exit status: 0 the run is finished, or it was asked to stop, 1 failure of the system, 2 "
+    "Exit status: 0 done, as the run is or as it was asked to stop, 1 failure of the system, 2 "
     "usage,\n"
     "5 the master refuses it.";
 
@@ -54,6 +56,7 @@ struct RelayFlags {
   std::string folder = "gleaner-relay";
   std::string name;
   std::string advertise;
+  bool json = false;
 };
 
 void say(LogLevel level, const std::string& text) {
@@ -137,7 +140,10 @@ class RelayProgram {
         flags_.advertise, {local.address().to_string(), local.port()}, this_machines_hosts());
     const auto join = gate_->listening_at(to_text(host.where));
     if (!join) return join.error();
-    fmt::print("gleaner-volunteer {}{}\n", join->address, master_.secure ? "" : " --insecure");
+    const std::string line = join->address + (master_.secure ? "" : " --insecure");
+    auto printed = print_done(flags_.json, "relay", to_text(master_.where), {{"join", line}},
+                              "gleaner-volunteer " + line + "\n");
+    if (!printed) return printed;
     std::fflush(stdout);
     if (!host.remark.empty()) say(host.level, host.remark);
     return {};
@@ -235,6 +241,7 @@ void add_relay_command(CLI::App& app, int& exit_status) {
   relay->add_option("--name", flags->name, "for people; unset: the machine's");
   relay->add_option("--advertise", flags->advertise,
                     "host that the line names; unset: an address of this machine");
+  relay->add_flag("--json", flags->json, "one JSON object");
   relay->footer(kFooter);
   relay->callback([flags, &exit_status] { exit_status = run(*flags); });
 }

@@ -221,29 +221,32 @@ void Relay::said(std::uint32_t channel, Bytes payload, std::size_t wire_bytes) {
   const auto child = children_.find(channel);
   if (child == children_.end() || has_exited_) return;
   counts_.from_volunteers += wire_bytes;
-  if (!child->second.is_open) introduce(channel, child->second, payload);
-  if (child->second.is_open) pass_up(channel, std::move(payload));
+  if (child->second.is_open || introduce(channel, child->second, payload)) {
+    pass_up(channel, std::move(payload));
+  }
 }
 
-void Relay::introduce(std::uint32_t channel, Child& child, const Bytes& payload) {
+bool Relay::introduce(std::uint32_t channel, Child& child, const Bytes& payload) {
   const Result<Message> first = decode_if_there_is_room(payload);
-  if (!first) {
-    return send_away(channel, Refusal{first.error().code, first.error().message, false});
-  }
+  const auto refuse = [&](const Message& last) {
+    send_away(channel, last);  // the child is no more
+    return false;
+  };
+  if (!first) return refuse(Refusal{first.error().code, first.error().message, false});
   const auto* hello = std::get_if<Hello>(&*first);
   if (hello == nullptr) {
-    return send_away(channel,
-                     Refusal{ErrorCode::kProtocol,
-                             "this is a relay, for volunteers alone: ask its master", false});
+    return refuse(Refusal{ErrorCode::kProtocol,
+                          "this is a relay, for volunteers alone: ask its master", false});
   }
   if (!is_accepted_) {
-    return send_away(channel, Refusal{ErrorCode::kBusy, "the relay has no master now", true});
+    return refuse(Refusal{ErrorCode::kBusy, "the relay has no master now", true});
   }
   const auto verdict = options_.admit(child.arrival, *hello);
-  if (const auto* last = std::get_if<Message>(&verdict)) return send_away(channel, *last);
+  if (const auto* last = std::get_if<Message>(&verdict)) return refuse(*last);
   child.is_open = true;
   ++counts_.volunteers;
   send(RelayOpen{channel, child.arrival.peer, std::get<KeyId>(verdict)});
+  return true;
 }
 
 void Relay::pass_up(std::uint32_t channel, Bytes payload) {

@@ -120,7 +120,8 @@ class Relay {
 
   // -- volunteers
   void said(std::uint32_t channel, Bytes payload, std::size_t wire_bytes);
-  void introduce(std::uint32_t channel, Child& child, const Bytes& payload);
+  // False if it has been sent away.
+  bool introduce(std::uint32_t channel, Child& child, const Bytes& payload);
   void pass_up(std::uint32_t channel, Bytes payload);
   void pass_down(Child& child, Bytes payload, Lane lane);
   void send_away(std::uint32_t channel, const Message& last);

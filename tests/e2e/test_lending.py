@@ -13,7 +13,7 @@ import threading
 import time
 import unittest
 
-from harness import (BIN, TIME_FACTOR, Cluster, EndToEndTest, Setup, finished, small_setup)
+from harness import BIN, ENDLESS, TIME_FACTOR, Cluster, EndToEndTest, Setup, finished, small_setup
 
 # Debian's own interpreter, to which Debian's modules belong.
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -344,6 +344,7 @@ class People(Lending):
 
         heard("ready")
         happen("idle 600")
+        self.setup = self.setup.with_flag("--epochs", ENDLESS)
         master, _, (socket,) = self.start(*IDLE, once=False, environment=bus)
         heard("locked")
         self.wait_reason(socket, "none")

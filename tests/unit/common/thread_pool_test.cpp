@@ -48,11 +48,18 @@ TEST_CASE("thread pool: a closed gate holds a loop up between two calls, and not
     ThreadPool pool(threads);
     std::atomic<std::size_t> begun = 0;
     std::vector<std::atomic<int>> visits(100);
-    // Every call from the tenth on finds the gate closed behind it.
+    std::atomic<bool> was_closed = false;
+    // The tenth call closes the gate, and later ones end behind it: however slow the tenth is, each
+    // other thread begins one call at most before it meets the gate.
     std::thread owner([&] {
       pool.parallel_for(visits.size(), [&](std::size_t index, unsigned) {
         ++visits[index];
-        if (++begun == 10) pool.gate().close();
+        const std::size_t call = ++begun;
+        if (call == 10) {
+          pool.gate().close();
+          was_closed = true;
+        }
+        while (call > 10 && !was_closed) std::this_thread::yield();
       });
     });
     while (!pool.gate().is_closed()) std::this_thread::yield();

@@ -151,9 +151,8 @@ class Windows(EndToEndTest):
         self.assertEqual(code, 0, there.said())
         self.assertEqual([line.rstrip("\r") for line in there.out], here.out)
 
-    def train(self, simd, *, kills):
+    def train(self, setup, simd, *, kills):
         """One run by a volunteer under wine, killed that often, and one of Linux; beside a run without both."""
-        setup = small_setup(self.cluster).with_flag("--epochs", 4)
         calm = setup.run_local(self.cluster, self.cluster.path(f"calm-{simd}"))["digest"]
         master = setup.start_master(self.cluster, self.cluster.path(f"store-{simd}"), "--listen", "127.0.0.1:0",
                                     "--threads", 1)
@@ -169,12 +168,13 @@ class Windows(EndToEndTest):
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
 
     def test_it_trains_the_same_model_beside_linux(self):
+        setup = small_setup(self.cluster).with_flag("--epochs", 4)
         for simd in {"scalar", "avx2"} & set(simd_levels()):
             with self.subTest(simd):
-                self.train(simd, kills=0)
+                self.train(setup, simd, kills=0)
 
     def test_a_kill_in_the_middle_changes_nothing(self):
-        self.train(None, kills=2)
+        self.train(small_setup(self.cluster).with_flag("--epochs", 4), None, kills=2)
 
     # ---- Its life ---------------------------------------------------------------------------------
 

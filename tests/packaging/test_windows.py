@@ -37,6 +37,7 @@ SYSTEM_LIBRARIES = {"advapi32", "bcrypt", "crypt32", "kernel32", "msvcrt", "msws
 WINE_FAULTS = ("wine client error", "wine: Unhandled page fault on read access to 0000000000000000 at address 00000000",
                "could not load kernel32.dll", "wineserver: ", "failed to start wineserver")
 STARTS_MAX = 4
+WINESERVER = "/usr/lib/wine/wineserver64"
 
 # A load or store that needs an aligned address, of more bytes than Windows aligns a stack to. What is passed by
 # a hidden reference lies on the stack too, so every address counts.
@@ -75,7 +76,7 @@ class Windows(EndToEndTest):
         cls.addClassCleanup(cls.home.close)
         cls.environment = {"WINEPREFIX": str(cls.home.path("wine")), "WINEDEBUG": "-all", "DISPLAY": "",
                            "USERNAME": f"test{os.getpid()}"}
-        cls.addClassCleanup(lambda: subprocess.run(["/usr/lib/wine/wineserver64", "--kill"], check=False,
+        cls.addClassCleanup(lambda: subprocess.run([WINESERVER, "--kill"], check=False,
                                                    env=dict(os.environ, **cls.environment)))
         subprocess.run([WINE, "wineboot", "--init"], check=True, env=dict(os.environ, **cls.environment),
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -307,10 +308,17 @@ class Windows(EndToEndTest):
         with os.fdopen(reader) as lines:
             display = ":" + lines.readline().strip()
         folder = self.cluster.path("wine")
+        # It writes its registry when it ends.
+        subprocess.run([WINESERVER, "--wait"], check=True, env=dict(os.environ, **self.environment))
         shutil.copytree(self.environment["WINEPREFIX"], folder, symlinks=True)
         self.environment = {**self.environment, "WINEPREFIX": str(folder), "DISPLAY": display}
-        self.addCleanup(subprocess.run, ["/usr/lib/wine/wineserver64", "--kill"], check=False,
-                        env=dict(os.environ, **self.environment))
+        environment = dict(os.environ, **self.environment)
+        # The program that starts wine's server lends it its output, which then ends with the server alone.
+        first = subprocess.Popen([WINE, "cmd"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, env=environment)
+        self.addCleanup(first.wait)
+        self.addCleanup(first.stdin.close)
+        self.addCleanup(subprocess.run, [WINESERVER, "--kill"], check=False, env=environment)
 
     def make_clicker(self):
         """A program that chooses from the icon's menu, or else prints what it says."""

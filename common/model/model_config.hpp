@@ -83,6 +83,7 @@ struct ModelConfig {
   // again at half the rates; 0: none ever has.
   float divergence_factor = 0.0F;
   std::int32_t gradient_step_log2 = -10;  // gradients travel in multiples of 2^this, from -13
+  std::uint32_t activation_bits = 8;      // of a quantized activation, with its sign; from 2
 
   // The fingerprint of the model that the run began with, instead of weights drawn from the seed;
   // 0: of none.

@@ -11,7 +11,7 @@ namespace {
 
 // A field that is added to ModelConfig must be added to the table too, or two different runs would
 // pass for one.
-static_assert(sizeof(ModelConfig) == 168, "the table lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 176, "the table lists every field of ModelConfig");
 
 // Fields that are hashes: read more easily in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
@@ -20,6 +20,7 @@ constexpr std::string_view kInitialField = "initial_fingerprint";
 // Some fields are left out of names and digests where they have their default.
 bool is_used(std::string_view field, const ModelConfig& config) {
   if (field == kInitialField) return config.initial_fingerprint != 0;
+  if (field == "activation_bits") return config.activation_bits != ModelConfig().activation_bits;
   if (field == "staleness_rise") return config.staleness_rise != 0;
   if (field.starts_with("wide_") || field == "feature_list") return is_wide(config);
   return true;

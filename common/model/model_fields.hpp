@@ -147,6 +147,8 @@ void visit_learning_fields(const ModelFieldVisit<Visit>& field) {
   field("gradient_step_log2", &C::gradient_step_log2, -13, 0, "",
         "Gradients of the hidden layer travel as multiples of 2 to the "
         "power of this.");
+  field("activation_bits", &C::activation_bits, 2, 8, "bits",
+        "Bits of a hidden unit's activation, with its sign, as output shards see it.");
 }
 
 }  // namespace detail

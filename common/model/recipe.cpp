@@ -43,6 +43,7 @@ constexpr double kFinalRate = 0.3;
 // decide too much (1.3 points of P@1 on eurlex-4.3k).
 constexpr std::uint32_t kWarmupBatches = 160;
 constexpr std::int32_t kGradientStepLog2 = -8;
+constexpr std::uint32_t kActivationBits = 5;
 // The lag grows by one every 40 batches.
 constexpr std::uint32_t kStalenessRise = 40;
 constexpr float kDivergenceFactor = 2.0F;
@@ -267,6 +268,8 @@ void Chooser::choose_units() {
                              : 0.0F,
       model_.hidden >= 256 ? "keeps a wide layer from learning the examples by heart"
                            : "a narrow layer has no units to spare");
+  set("activation_bits", &ModelConfig::activation_bits, kActivationBits,
+      "more change no precision, and each is a bit per unit of every example");
 }
 
 void Chooser::choose_shards() {

@@ -22,7 +22,6 @@ namespace {
 
 // A largest value below this is no signal, and its reciprocal would overflow.
 constexpr float kHiddenValueMin = 1e-30F;
-constexpr float kCodeMax = 127.0F;
 
 // Rounds to nearest, ties to even, for values within +-2^21: at 1.5 * 2^23 a float's last bit is
 // worth 1, and its last byte is the value's in two's complement.
@@ -31,19 +30,19 @@ std::uint8_t round_to_code(float value) {
   return static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(value + kShift) & 0xffu);
 }
 
-// Returns the scale: the value of the largest magnitude has code 127 or -127.
-float quantise(std::span<const float> units, std::uint8_t* codes) {
+// Returns the scale: the value of the largest magnitude has code `code_max` or its opposite.
+float quantise(std::span<const float> units, float code_max, std::uint8_t* codes) {
   float largest = 0.0F;
   for (const float unit : units) largest = std::max(largest, std::abs(unit));
   if (largest < kHiddenValueMin) {
     std::fill_n(codes, units.size(), std::uint8_t{0});
     return 0.0F;
   }
-  const float codes_per_unit = kCodeMax / largest;
+  const float codes_per_unit = code_max / largest;
   for (std::size_t j = 0; j < units.size(); ++j) {
     codes[j] = round_to_code(units[j] * codes_per_unit);
   }
-  return largest / kCodeMax;
+  return largest / code_max;
 }
 
 }  // namespace
@@ -52,6 +51,7 @@ ActivationQuantizer::ActivationQuantizer(const ModelConfig& config, ThreadPool& 
     : pool_(pool),
       hidden_(config.hidden),
       seed_(config.seed),
+      bits_(config.activation_bits),
       threshold_(static_cast<std::uint64_t>(config.dropout * 16777216.0F)),
       keep_scale_(1.0F / (1.0F - config.dropout)) {}
 
@@ -67,7 +67,7 @@ void ActivationQuantizer::drop_units(BatchIndex batch, std::size_t position,
 float ActivationQuantizer::encode(std::span<float> units, std::optional<BatchIndex> batch,
                                   std::size_t position, std::uint8_t* codes) const {
   if (batch && threshold_ > 0) drop_units(*batch, position, units);
-  return quantise(units, codes);
+  return quantise(units, static_cast<float>(code_max(bits_)), codes);
 }
 
 QuantizedActivations ActivationQuantizer::encode(std::span<float> activations,
@@ -76,6 +76,7 @@ QuantizedActivations ActivationQuantizer::encode(std::span<float> activations,
   QuantizedActivations result;
   result.examples = static_cast<std::uint32_t>(activations.size() / hidden_);
   result.hidden = hidden_;
+  result.bits = bits_;
   result.scales.resize(result.examples);
   result.codes.resize(activations.size());
   pool_.parallel_for(result.examples, [&](std::size_t e, unsigned /*worker*/) {
@@ -292,6 +293,7 @@ QuantizedActivations InputLayer::forward(std::span<const ExampleView> examples,
   QuantizedActivations result;
   result.examples = static_cast<std::uint32_t>(examples.size());
   result.hidden = hidden;
+  result.bits = layer.config.activation_bits;
   result.scales.resize(examples.size());
   result.codes.resize(examples.size() * hidden);
   layer.pool.parallel_for(examples.size(), [&](std::size_t e, unsigned worker) {

@@ -21,9 +21,9 @@
 
 namespace gleaner {
 
-// From the hidden units' activations to what output shards are trained on: dropout, then 8-bit
-// codes with one scale an example. Needs no weights, so whoever has the activations of all input
-// shards can do it. Any thread may use it; loops run on the pool.
+// From the hidden units' activations to what output shards are trained on: dropout, then codes of
+// ModelConfig::activation_bits with one scale an example. Needs no weights, so whoever has the
+// activations of all input shards can do it. Any thread may use it; loops run on the pool.
 class ActivationQuantizer {
  public:
   // `pool` outlives the coder.
@@ -48,6 +48,7 @@ class ActivationQuantizer {
   ThreadPool& pool_;
   std::uint32_t hidden_;
   std::uint64_t seed_;
+  std::uint32_t bits_;
   std::uint64_t threshold_;  // of 2^24
   float keep_scale_;
 };

@@ -100,6 +100,7 @@ void add_fields(CLI::App& app, Options& options) {
   add_field(app, options, "--output-scale", &ModelConfig::output_scale);
   add_field(app, options, "--divergence-factor", &ModelConfig::divergence_factor);
   add_field(app, options, "--gradient-step-log2", &ModelConfig::gradient_step_log2);
+  add_field(app, options, "--activation-bits", &ModelConfig::activation_bits);
 }
 
 int fail(const Error& error) {

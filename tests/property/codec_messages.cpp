@@ -393,12 +393,14 @@ SparseUpdate random_update(Rng& rng) {
 }
 
 QuantizedActivations random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng) {
-  QuantizedActivations codes{examples, hidden, {}, {}};
+  const std::uint32_t bits = 2 + (examples + hidden / 16) % 7;
+  QuantizedActivations codes{examples, hidden, {}, {}, bits};
   const std::uint64_t on_of_16 = rng.next_below(17);
   for (std::uint32_t i = 0; i < examples; ++i) codes.scales.push_back(std::fabs(finite(rng)));
   for (std::size_t i = 0; i < std::size_t{examples} * hidden; ++i) {
     const bool is_on = rng.chance(on_of_16, 16);
-    codes.codes.push_back(is_on ? static_cast<std::uint8_t>(1 + rng.next_below(255)) : 0);
+    const std::uint64_t code = is_on ? 1 + rng.next_below(2 * code_max(bits)) : 0;
+    codes.codes.push_back(static_cast<std::uint8_t>(code > code_max(bits) ? -(code / 2) : code));
   }
   return codes;
 }

@@ -100,7 +100,9 @@ TrafficPlan traffic_of(const PlanInput& input, const Shape& s) {
   const double rectified =
       input.model.hidden_units == HiddenUnits::kLinear ? 1 : input.rectified_on;
   const double on = rectified * (1 - input.model.dropout);
-  const double codes = is_wide(input.model) ? 0 : 4 + s.hidden * std::min(1.0, 1.0 / 8 + on);
+  const double code = input.model.activation_bits / 8.0;
+  const double codes =
+      is_wide(input.model) ? 0 : 4 + s.hidden * std::min(code, 1.0 / 8 + on * code);
   const double labels = std::max(input.labels_per_point * s.share, 1e-3);
   const double label_bytes = std::ceil(std::log2(std::max(s.labels / labels, 2.0)) / 7);
   const double entry_bytes = (kGradientBits - input.model.gradient_step_log2) / 8;

@@ -61,6 +61,8 @@ Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts) {
                                       first.name));
     }
     joined.model.hidden += identity.model.hidden;
+    joined.model.activation_bits =
+        std::max(joined.model.activation_bits, identity.model.activation_bits);
   }
   if (auto valid = validate(joined.model); !valid) {
     return Error{ErrorCode::kInvalidArgument,

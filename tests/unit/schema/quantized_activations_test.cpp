@@ -13,14 +13,15 @@ namespace {
 constexpr std::size_t kHeader = 5;
 
 // About `on_of_16` sixteenths of the units are on.
-QuantizedActivations sample(std::uint32_t examples, std::uint32_t hidden, std::uint64_t on_of_16) {
+QuantizedActivations sample(std::uint32_t examples, std::uint32_t hidden, std::uint64_t on_of_16,
+                            std::uint32_t bits = 8) {
   Rng rng(examples * 131 + hidden, Purpose::kTest, on_of_16);
-  QuantizedActivations codes{examples, hidden, {}, {}};
+  QuantizedActivations codes{examples, hidden, {}, {}, bits};
   for (std::uint32_t i = 0; i < examples; ++i) {
     codes.scales.push_back(static_cast<float>(rng.next_below(1000)) / 1000.0F);
     for (std::uint32_t j = 0; j < hidden; ++j) {
       const bool is_on = rng.chance(on_of_16, 16);
-      const auto magnitude = 1 + rng.next_below(127);
+      const auto magnitude = 1 + rng.next_below(code_max(bits));
       const auto code = rng.chance(1, 2) ? magnitude : 256 - magnitude;
       codes.codes.push_back(is_on ? static_cast<std::uint8_t>(code) : std::uint8_t{0});
     }
@@ -48,10 +49,11 @@ TEST_CASE("quantized activations: without a hidden layer only the number of exam
 }
 
 TEST_CASE("quantized activations: packing and unpacking gives the same codes", "[hidden]") {
+  const std::uint32_t bits = GENERATE(2u, 3u, 4u, 5u, 6u, 7u, 8u);
   for (const std::uint32_t examples : {1u, 2u, 3u, 17u}) {
     for (const std::uint32_t hidden : {16u, 48u, 64u, 80u, 128u, 1024u}) {
       for (const std::uint64_t on : {0u, 1u, 8u, 13u, 14u, 15u, 16u}) {
-        const QuantizedActivations codes = sample(examples, hidden, on);
+        const QuantizedActivations codes = sample(examples, hidden, on, bits);
         const auto unpacked = unpack_quantized(pack(codes));
         REQUIRE(unpacked.ok());
         REQUIRE(*unpacked == codes);
@@ -99,12 +101,18 @@ TEST_CASE("quantized activations: the format's bytes are pinned", "[hidden]") {
   codes.codes[0] = 9;
   codes.codes[10] = 255;
   REQUIRE(pack(codes) == Bytes{1, 0, 16, 0, 1, 0, 0, 0x80, 0x3f, 0x01, 0x04, 9, 255});
+  codes.bits = 5;  // 9 is 01001, -1 is 11111
+  REQUIRE(pack(codes) == Bytes{1, 0, 16, 0, 11, 0, 0, 0x80, 0x3f, 0x01, 0x04, 0xe9, 0x03});
+  codes.codes.assign(16, 1);
+  codes.bits = 2;
+  REQUIRE(pack(codes) == Bytes{1, 0, 16, 0, 4, 0, 0, 0x80, 0x3f, 0x55, 0x55, 0x55, 0x55});
 }
 
 TEST_CASE("quantized activations: every truncation and every trailing byte is refused",
           "[hidden]") {
+  const std::uint32_t bits = GENERATE(3u, 8u);
   for (const std::uint64_t on : {6u, 16u}) {
-    Bytes packed = pack(sample(3, 48, on));
+    Bytes packed = pack(sample(3, 48, on, bits));
     for (std::size_t size = 0; size < packed.size(); ++size) {
       REQUIRE(is_refused(Bytes(packed.begin(), packed.begin() + static_cast<long>(size))));
     }
@@ -125,8 +133,10 @@ TEST_CASE("quantized activations: shapes out of range are refused", "[hidden]") 
   odd_width[2] = 17;
   REQUIRE(is_refused(odd_width));
   Bytes unknown_form = packed;
-  unknown_form[4] = 2;
-  REQUIRE(is_refused(unknown_form));
+  for (const std::uint8_t form : Bytes{2, 3, 16, 17, 255}) {
+    unknown_form[4] = form;
+    REQUIRE(is_refused(unknown_form));
+  }
 }
 
 TEST_CASE("quantized activations: scales that are no finite number >= 0 are refused", "[hidden]") {
@@ -156,6 +166,20 @@ TEST_CASE("quantized activations: the code -128, which no unit has, is refused",
   REQUIRE_FALSE(is_refused(packed));
   packed.back() = 0x80;
   REQUIRE(is_refused(packed));
+}
+
+TEST_CASE("quantized activations: narrow codes are refused below their lowest, and bits after them",
+          "[hidden]") {
+  QuantizedActivations codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16), 5};
+  codes.codes[2] = 15;
+  Bytes packed = pack(codes);
+  REQUIRE(packed.back() == 15);
+  packed.back() = 0x10;  // -16
+  REQUIRE(is_refused(packed));
+  packed.back() = 0x20 | 15;
+  REQUIRE(is_refused(packed));
+  packed.back() = 0x11;  // -15
+  REQUIRE(unpack_quantized(packed).value().codes[2] == 256 - 15);
 }
 
 TEST_CASE("quantized activations: the longer of the two forms is refused", "[hidden]") {

@@ -94,8 +94,11 @@ TEST_CASE("identity: a field that is left out at its default names another run w
   RunIdentity identity = test::small_identity();
   const std::string name = run_name(identity);
   CHECK_FALSE(fields_of(identity.model).contains("staleness_rise"));
-  identity.model.staleness_rise = 3;
-  CHECK(fields_of(identity.model).at("staleness_rise") == "3");
+  CHECK_FALSE(fields_of(identity.model).contains("activation_bits"));
+  const bool has_bits = GENERATE(false, true);
+  if (has_bits) identity.model.activation_bits = 3;
+  if (!has_bits) identity.model.staleness_rise = 3;
+  CHECK(fields_of(identity.model).at(has_bits ? "activation_bits" : "staleness_rise") == "3");
   CHECK(run_name(identity) != name);
   CHECK(require_value(model_from_fields(fields_of(identity.model))) == identity.model);
 }

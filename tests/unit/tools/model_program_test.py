@@ -22,7 +22,9 @@ else:
     m = {k: np.frombuffer(raw[start + t["data_offsets"][0]:start + t["data_offsets"][1]],
                           {"F32": "<f4", "U32": "<u4", "U8": "u1"}[t["dtype"]]).reshape(t["shape"])
          for k, t in json.loads(raw[8:start]).items() if k != "__metadata__"}
-is_relu = json.loads(m["metadata"].tobytes())["model.hidden_units"] == "relu"
+model = json.loads(m["metadata"].tobytes())
+is_relu = model["model.hidden_units"] == "relu"
+code_max = 2 ** (int(model.get("model.activation_bits", 8)) - 1) - 1
 w, b, v, c = (m[k] for k in ("input.weight", "input.bias", "output.weight", "output.bias"))
 hits = points = 0
 for line in list(open(sys.argv[2]))[1:]:
@@ -30,7 +32,7 @@ for line in list(open(sys.argv[2]))[1:]:
     i, x = np.array([pair.split(":") for pair in f], np.float32).reshape(-1, 2).T
     h = x / (np.linalg.norm(x) or 1) @ w[i.astype(int)] + b
     h = np.maximum(h, 0) if is_relu else h
-    s = np.abs(h).max() / 127
+    s = np.abs(h).max() / code_max
     best = (v @ (np.rint(h / (s or 1)) * s) + c).argmax()
     hits += str(best) in y.split(",")
     points += y != ""

@@ -15,9 +15,10 @@
 
 namespace gleaner {
 
-TEST_CASE("input layer: codes are the sums, rectified in ReLU units, in 127 steps",
+TEST_CASE("input layer: codes are the sums, rectified in ReLU units, in as many steps as bits have",
           "[input_layer]") {
   ModelConfig config = input_test_config();
+  config.activation_bits = GENERATE(8u, 5u);
   config.hidden_units = GENERATE(HiddenUnits::kRelu, HiddenUnits::kLinear);
   ThreadPool pool(1);
   InputLayer layer(config, pool);
@@ -26,6 +27,7 @@ TEST_CASE("input layer: codes are the sums, rectified in ReLU units, in 127 step
   const QuantizedActivations codes = layer.forward(examples.views, std::nullopt);
   REQUIRE(codes.examples == 40);
   REQUIRE(codes.hidden == 64);
+  REQUIRE(codes.bits == config.activation_bits);
   bool some_empty = false;
   for (std::size_t e = 0; e < 40; ++e) {
     int largest = 0;
@@ -38,7 +40,7 @@ TEST_CASE("input layer: codes are the sums, rectified in ReLU units, in 127 step
     }
     const bool is_empty = examples.features[e].empty();
     some_empty = some_empty || is_empty;
-    REQUIRE(largest == (is_empty ? 0 : 127));
+    REQUIRE(largest == (is_empty ? 0 : static_cast<int>(code_max(config.activation_bits))));
     REQUIRE((codes.scales[e] == 0.0F) == is_empty);
   }
   REQUIRE(some_empty);

@@ -1,5 +1,6 @@
 """Volunteers of a site behind one connection: the model is the same, and fewer bytes cross the line."""
 
+import json
 import unittest
 
 from harness import EndToEndTest, finished, free_port, small_setup
@@ -38,6 +39,19 @@ class Relayed(EndToEndTest):
         self.assertEqual(relay.wait_exit(), 0, relay.said())
         for volunteer in volunteers:
             self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+
+    def test_examples_cross_once(self):
+        self.setup = self.setup.with_flag("--hidden", 0)
+        reference = self.setup.run_local(self.cluster, self.cluster.path("wide"))["digest"]
+        master, line = self.start_master("--min-volunteers", 3)
+        _, behind = self.start_relay(line, free_port())
+        self.volunteers(behind, 3)
+        self.assertEqual(finished(master)["digest"], reference)
+        traffic = json.loads(self.cluster.gleaner("inspect", self.store, "traffic", "--json"))["traffic"]
+        sent = sum(row["points"] for row in traffic if row["direction"] == "down")
+        features = sum(file.read_text().count(":") for file in (self.setup.train, self.setup.test))
+        self.assertGreater(sent, 0)
+        self.assertLess(sent, 8 * features)  # two of the volunteers alone would take more
 
     def test_killed_relays_and_volunteers_change_nothing(self):
         port = free_port()

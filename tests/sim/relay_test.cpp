@@ -35,6 +35,9 @@ TEST_CASE("relay: a calm run through relays trains the same model", "[sim]") {
     const ClusterResult result = run(world, options);
     REQUIRE(result.reached.digests == options.expected->digests);
     REQUIRE(result.happened.at("relay.sum_of_several") > 0);
+    world.make_wide(options);
+    options.expected = &world.calm(options.model);
+    REQUIRE(run(world, options).reached.digests == options.expected->digests);
   }
 }
 

@@ -128,6 +128,7 @@ void Relay::lost(const std::string& why) {
     send_away(channel, Refusal{ErrorCode::kBusy, "the relay has lost its master", true});
   }
   parts_ = {};
+  examples_ = RelayExamples();
   awaited_.clear();
   batches_.clear();
   sent_.clear();
@@ -182,6 +183,7 @@ Result<void> Relay::hear(RelayFrame& frame) {
   if (child == children_.end()) return {};  // it has gone meanwhile
   const auto type = type_of(frame.payload);
   if (!type) return nonsense("nonsense: " + type.error().message);
+  if (*type == position_of<Points>()) return share(child->second, frame);
   if (frame.parts.empty() && *type != position_of<Goodbye>()) {
     pass_down(child->second, std::move(frame.payload), lane_of(*type));
     return {};
@@ -259,15 +261,43 @@ void Relay::pass_up(std::uint32_t channel, Bytes payload) {
   if (is_result) {
     Result<Message> result = decode_if_there_is_room(payload);
     if (result && take_gradients(channel, std::get<UnitResult>(*result))) payload = encode(*result);
+  } else if (*type == position_of<PointsRequest>()) {
+    Result<Message> request = decode_if_there_is_room(payload);
+    if (request) {
+      if (!answer(channel, std::get<PointsRequest>(*request))) return;
+      payload = encode(*request);
+    }
   }
-  last_sent_ = clock_.now();
-  counts_.to_master +=
-      master_->send(encode(RelayFrame{channel, std::move(payload), {}}), lane_of(*type));
+  send_up(channel, std::move(payload), lane_of(*type));
   if (is_result) flush_whole();
+}
+
+void Relay::send_up(std::uint32_t channel, Bytes payload, Lane lane) {
+  last_sent_ = clock_.now();
+  counts_.to_master += master_->send(encode(RelayFrame{channel, std::move(payload), {}}), lane);
 }
 
 void Relay::pass_down(Child& child, Bytes payload, Lane lane) {
   counts_.to_volunteers += child.arrival.link->send(std::move(payload), lane);
+}
+
+void Relay::pass_down(std::uint32_t channel, const Message& message) {
+  const auto child = children_.find(channel);
+  if (child != children_.end()) pass_down(child->second, encode(message), lane_of(message));
+}
+
+bool Relay::answer(std::uint32_t channel, PointsRequest& request) {
+  for (Points& points : examples_.ask(channel, request)) pass_down(channel, std::move(points));
+  return !request.points.empty();
+}
+
+Result<void> Relay::share(Child& child, RelayFrame& frame) {
+  const Result<Message> points = decode_if_there_is_room(frame.payload);
+  if (!points) return nonsense("nonsense: " + points.error().message);
+  auto others = examples_.take(frame.channel, std::get<Points>(*points));
+  pass_down(child, std::move(frame.payload), lane_of(*points));
+  for (auto& [channel, some] : others) pass_down(channel, std::move(some));
+  return {};
 }
 
 void Relay::send_away(std::uint32_t channel, const Message& last) {
@@ -287,6 +317,9 @@ void Relay::gone(std::uint32_t channel, const std::string& reason) {
   auto unit = awaited_.lower_bound({channel, UnitId{}});
   while (unit != awaited_.end() && unit->first.first == channel) await_no_more(unit++);
   if (!is_known) return;
+  for (auto& [other, request] : examples_.leave(channel)) {
+    send_up(other, encode(std::move(request)), lane_of(position_of<PointsRequest>()));
+  }
   flush_whole();
   send(RelayClose{channel, reason});
 }

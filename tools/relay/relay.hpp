@@ -1,6 +1,7 @@
-// Many volunteers behind one connection to their master: what all of them need crosses it once, and
-// of a batch's gradients only the sum, which is the same in any order. The rest passes unread. On
-// links and a clock: those of a machine, or of a simulation. I/O thread only.
+// Many volunteers behind one connection to their master: activations and examples that several of
+// them need cross it once, and of a batch's gradients only the sum, which is the same in any order.
+// The rest passes unread. On links and a clock: those of a machine, or of a simulation. I/O thread
+// only.
 //
 // Invariants
 // - It has nothing that the run cannot do without: when it goes, its volunteers connect again, and
@@ -27,6 +28,7 @@
 #include "schema/messages.hpp"
 #include "schema/quantized_batch.hpp"
 #include "schema/relay_parts.hpp"
+#include "tools/relay/relay_examples.hpp"
 
 namespace gleaner {
 
@@ -123,7 +125,14 @@ class Relay {
   // False if it has been sent away.
   bool introduce(std::uint32_t channel, Child& child, const Bytes& payload);
   void pass_up(std::uint32_t channel, Bytes payload);
+  void send_up(std::uint32_t channel, Bytes payload, Lane lane);
   void pass_down(Child& child, Bytes payload, Lane lane);
+  // Nothing happens where the volunteer has gone.
+  void pass_down(std::uint32_t channel, const Message& message);
+  // Answers from the examples that are here. False if nothing is left to ask the master for.
+  bool answer(std::uint32_t channel, PointsRequest& request);
+  // Passes examples on to the volunteer that asked for them, and to others that wait for them.
+  Result<void> share(Child& child, RelayFrame& frame);
   void send_away(std::uint32_t channel, const Message& last);
   void gone(std::uint32_t channel, const std::string& reason);
 
@@ -154,6 +163,7 @@ class Relay {
 
   // State of the present connection:
   RelayParts parts_;
+  RelayExamples examples_;
   std::map<UnitKey, std::vector<BatchIndex>> awaited_;  // units whose gradients are to be summed
   std::map<BatchIndex, Batch> batches_;
   std::deque<Sent> sent_;

@@ -131,6 +131,37 @@ struct Site {
     master->say(RelayFrame{channel, encode(unit), {parts[batch]}});
   }
 
+  void ask(std::uint32_t channel, std::vector<std::uint64_t> points) {
+    volunteers[channel - 1]->say(PointsRequest{PointSet::kTraining, std::move(points)});
+  }
+
+  // The points that the master has been asked for since the last call, by channel.
+  std::vector<std::pair<std::uint32_t, std::vector<std::uint64_t>>> asked() const {
+    std::vector<std::pair<std::uint32_t, std::vector<std::uint64_t>>> asked;
+    for (const auto& frame : master->take<RelayFrame>()) {
+      const auto request = std::get<PointsRequest>(decode(frame.payload).value());
+      asked.emplace_back(frame.channel, request.points);
+    }
+    return asked;
+  }
+
+  // The master answers; each point has features of its own.
+  void send_points(std::uint32_t channel, const std::vector<std::uint64_t>& points) const {
+    master->say(RelayFrame{channel, encode(points_of(points)), {}});
+  }
+
+  static Points points_of(const std::vector<std::uint64_t>& points) {
+    Points all{PointSet::kTraining, points, {0}, {}, {}};
+    for (const std::uint64_t point : points) {
+      for (std::uint64_t i = 0; i < point % 3; ++i) {
+        all.features.push_back(static_cast<std::uint32_t>(10 * point + i));
+        all.values.push_back(static_cast<float>(point));
+      }
+      all.offsets.push_back(static_cast<std::uint32_t>(all.features.size()));
+    }
+    return all;
+  }
+
   [[nodiscard]] UnitResult result(std::uint32_t channel, BatchIndex batch,
                                   std::int32_t entry) const {
     const std::vector<std::int32_t> gradient(codes.codes.size(), entry);
@@ -255,6 +286,49 @@ TEST_CASE("relay: volunteers connect again when the master is lost", "[relay]") 
   REQUIRE(site.master->take<RelayHello>().size() == 1);
   site.master->say(RelayPart{2, std::make_shared<const Bytes>()});  // the first must be number 1
   REQUIRE(site.master->is_closed);
+}
+
+TEST_CASE("relay: an example crosses once, for who asks meanwhile and later", "[relay]") {
+  using Asked = decltype(std::declval<Site>().asked());
+  Site site;
+  site.open_two();
+  site.ask(1, {3, 4, 5});
+  site.ask(2, {4, 5, 8});
+  REQUIRE(site.asked() == Asked{{1, {3, 4, 5}}, {2, {8}}});
+  site.send_points(1, {3, 4, 5});
+  REQUIRE(site.volunteers[0]->take<Points>() == std::vector{Site::points_of({3, 4, 5})});
+  REQUIRE(site.volunteers[1]->take<Points>() == std::vector{Site::points_of({4, 5})});
+  site.ask(2, {3, 8});  // 8 twice: let the master judge it
+  REQUIRE(site.asked() == Asked{{2, {8}}});
+  REQUIRE(site.volunteers[1]->take<Points>() == std::vector{Site::points_of({3})});
+}
+
+TEST_CASE("relay: who waits for an example of one that goes asks for it again", "[relay]") {
+  using Asked = decltype(std::declval<Site>().asked());
+  Site site;
+  site.open_two();
+  site.ask(1, {3, 4});
+  site.ask(2, {4, 5});
+  site.master->sent.clear();
+  site.volunteers[0]->hang_up();
+  REQUIRE(site.asked() == Asked{{2, {4}}});
+  site.send_points(1, {3, 4});  // for nobody
+  REQUIRE(site.volunteers[1]->take<Points>().empty());
+  site.send_points(2, {4});
+  REQUIRE(site.volunteers[1]->take<Points>() == std::vector{Site::points_of({4})});
+}
+
+TEST_CASE("relay: it keeps the latest examples", "[relay]") {
+  RelayExamples examples(1'000);
+  const auto fetch = [&](std::uint32_t channel, std::uint64_t point) {
+    PointsRequest request{PointSet::kTraining, {point}};
+    const bool is_here = !examples.ask(channel, request).empty();
+    if (!is_here) REQUIRE(examples.take(channel, Site::points_of({point})).empty());
+    return is_here;
+  };
+  for (const std::uint64_t point : {1u, 2u, 3u, 4u}) REQUIRE_FALSE(fetch(1, point));
+  REQUIRE(fetch(2, 4));
+  REQUIRE_FALSE(fetch(2, 1));
 }
 
 TEST_CASE("relay: it ends with the run, and when it is refused for good", "[relay]") {

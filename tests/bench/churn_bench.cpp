@@ -264,6 +264,7 @@ int run(int argc, char** argv) {
       "  churn_bench --volunteers 8     one size\n"
       "  churn_bench --volunteers 64 --master-mbit 10000\n"
       "  churn_bench --volunteers 64 --volunteers-a-relay 8 --link-mbit 1000\n"
+      "  churn_bench --volunteers 64 --wide --calm --round-batches 256\n"
       "  churn_bench --trace p3-11h.csv --speed 60   machines as they came and went\n"
       "  churn_bench --tiny             a few seconds, so that it cannot rot");
   Bench bench;
@@ -284,6 +285,9 @@ int run(int argc, char** argv) {
                  "relays at 1 Gbit/s between them and the master; 0: none");
   app.add_option("--link-mbit", links, "the volunteers' links, or their relays'")
       ->capture_default_str();
+  app.add_flag_callback(
+      "--wide", [&bench] { bench.cost.make_wide(); },
+      "no hidden layer; the volunteers have the examples");
   app.add_flag("--calm", bench.is_calm, "nobody is killed");
   app.add_flag("--strangers", bench.are_strangers, "all work is done again by others");
   std::string trace;

@@ -42,7 +42,7 @@ QuantizedActivations tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint
   QuantizedActivations codes;
   codes.examples = plan.examples_in(batch);
   codes.hidden = hidden;
-  codes.scales.resize(codes.examples, 1.0F);
+  codes.scales.resize(hidden == 0 ? 0 : codes.examples, 1.0F);
   codes.codes.resize(std::size_t{codes.examples} * hidden, 1);
   return codes;
 }

@@ -31,7 +31,8 @@ ModelConfig small_model(const CostModel& cost) {
   model.points = std::uint64_t{kExamples} * cost.batches;
   model.features = 8;
   model.labels = cost.shards * rows;
-  model.hidden = 16;
+  model.hidden = cost.hidden == 0 ? 0 : 16;
+  if (is_wide(model)) model.wide_rows = rows;
   model.output_shards = cost.shards;
   model.epochs = 1;
   model.batch_examples = kExamples;

@@ -29,6 +29,13 @@ struct CostModel {
   Micros stage_round{60'000};  // the store's time for a round's commits, all shards
   Micros fold{200'000};
   Micros read_mib{5'000};  // the store's time for a MiB of rows
+
+  // Takes the hidden layer out.
+  void make_wide() {
+    hidden = 0;
+    input_share = activation_bytes = bytes_up = 0;
+    commit_row_bytes = 32;
+  }
 };
 
 class CostedWorkload : public Workload {

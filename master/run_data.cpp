@@ -196,7 +196,7 @@ std::optional<std::uint32_t> hidden_in_effect(const MasterConfig& config, const 
   return std::nullopt;
 }
 
-// Sets the model's wide_rows, which a run keeps.
+// Sets the model's wide_rows, which a run keeps, and the data's wide_weights.
 Result<void> size_wide_rows(ModelConfig& model, const std::optional<RunIdentity>& stored,
                             RunData& data) {
   if (!is_wide(model)) return {};
@@ -206,16 +206,17 @@ Result<void> size_wide_rows(ModelConfig& model, const std::optional<RunIdentity>
     same.wide_rows = 0;
     return !model_differences(model, same).empty();
   };
+  auto start = WideStart::open(model, *data.train, data.initial.get());
+  if (!start) return start.error();
+  const auto sizes = (*start)->sizes();
+  if (!sizes) return sizes.error();
+  data.wide_weights = {sizes->weights, sizes->weights_beyond};
   if (stored && !differ()) {
     model.wide_rows = stored->model.wide_rows;
     return {};
   }
-  auto start = WideStart::open(model, *data.train, data.initial.get());
-  if (!start) return start.error();
   data.wide_start = std::move(*start);
-  const auto rows = data.wide_start->rows_max();
-  if (!rows) return rows.error();
-  model.wide_rows = *rows;
+  model.wide_rows = sizes->rows;
   if (model.wide_rows <= kWideRowsMax) return {};
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("a shard would have more than {} rows of {} weights: choose more "
@@ -338,8 +339,12 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.min_volunteers = config.run.min_volunteers;
   core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
   core.hysteresis = config.scheduling.balance_hysteresis;
-  core.shard_bytes = is_wide(data.model) ? WideTrainer::shard_bytes(data.model)
-                                         : ShardTrainer::shard_bytes(data.model);
+  if (is_wide(data.model)) {
+    core.shard_bytes = WideTrainer::shard_bytes(data.model, data.wide_weights);
+    core.holder_bytes = WideTrainer::holder_bytes(data.model, data.wide_weights);
+  } else {
+    core.shard_bytes = ShardTrainer::shard_bytes(data.model);
+  }
   core.lends_input = !is_wide(data.model) && config.run.input_layer == InputHolder::kVolunteers;
   core.input_shard_bytes = InputTrainer::shard_bytes(data.model);
   core.test_fingerprint = data.test ? data.test->fingerprint() : 0;

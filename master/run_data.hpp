@@ -13,6 +13,7 @@
 #include "common/model/model_config.hpp"
 #include "common/model/recipe.hpp"
 #include "common/result.hpp"
+#include "common/train/wide_trainer.hpp"
 #include "master/config/config.hpp"
 #include "master/core/core_config.hpp"
 #include "master/see/run_events.hpp"
@@ -44,6 +45,7 @@ struct RunData {
   std::vector<std::uint32_t> label_counts;
   std::unique_ptr<InitialModel> initial;  // null: weights drawn from the seed
   std::unique_ptr<WideStart> wide_start;  // null: no wide rows, or the store has them already
+  WideWeights wide_weights;
   ModelConfig model;
   RecipeChosen recipe;  // what of it nobody has set
   // evaluation.sample in effect; unset where nobody has set it and there is nothing to evaluate on.

@@ -136,7 +136,14 @@ LeasedShards& Executor::trainer_of(const LeaseRef& lease) {
 
 std::uint64_t Executor::bytes_of(const LeaseRef& lease) const {
   if (raw(lease.shard) >= model_.output_shards) return InputTrainer::shard_bytes(model_);
-  return is_wide(model_) ? WideTrainer::shard_bytes(model_) : ShardTrainer::shard_bytes(model_);
+  // The master knows how many weights wide rows have; here they are counted as they come.
+  return is_wide(model_) ? WideTrainer::shard_bytes(model_, {}) : ShardTrainer::shard_bytes(model_);
+}
+
+Error Executor::does_not_fit(const LeaseRef& lease) const {
+  return {ErrorCode::kResources,
+          fmt::format("shard {} does not fit: {} MiB in use, {} MiB to be used at most",
+                      raw(lease.shard), shard_bytes() >> 20, memory_bytes_ >> 20)};
 }
 
 Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
@@ -146,11 +153,7 @@ Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
     return std::vector<Message>{*ready};
   }
   const std::uint64_t bytes = bytes_of(grant.lease);
-  if (shard_bytes() + bytes > memory_bytes_) {
-    return Error{ErrorCode::kResources,
-                 fmt::format("shard {} does not fit: {} MiB in use, {} MiB to be used at most",
-                             raw(grant.lease.shard), shard_bytes() >> 20, memory_bytes_ >> 20)};
-  }
+  if (shard_bytes() + bytes > memory_bytes_) return does_not_fit(grant.lease);
   auto begun = trainer_of(grant.lease).begin_load(grant);
   if (!begun) return begun.error();
   chunks_missing_[grant.lease.shard] = grant.chunks;
@@ -163,6 +166,7 @@ Result<std::vector<Message>> Executor::run(const ShardChunk& chunk) {
   if (missing == chunks_missing_.end()) return std::vector<Message>{};  // revoked meanwhile
   auto loaded = trainer_of(chunk.lease).load_chunk(chunk);
   if (!loaded) return loaded.error();
+  if (is_wide(model_) && shard_bytes() > memory_bytes_) return does_not_fit(chunk.lease);
   if (--missing->second > 0) return std::vector<Message>{};
   return finish_load(chunk.lease);
 }

@@ -52,8 +52,9 @@ class Executor {
 
   // The trainer that the shard is for.
   [[nodiscard]] LeasedShards& trainer_of(const LeaseRef& lease);
-  // Estimate of what loading the shard takes.
+  // Estimate of what loading the shard takes, without the weights of wide rows.
   [[nodiscard]] std::uint64_t bytes_of(const LeaseRef& lease) const;
+  [[nodiscard]] Error does_not_fit(const LeaseRef& lease) const;
 
   ThreadPool& pool_;
   std::uint64_t memory_bytes_;

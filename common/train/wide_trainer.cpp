@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -10,6 +11,29 @@
 #include "common/train/shard_trainer.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr std::uint64_t kThreads = 16;  // that are counted on
+
+// A shard takes no more.
+std::uint64_t bytes_of(const ModelConfig& config, std::uint64_t weights) {
+  const std::uint64_t rows = config.wide_rows;
+  const std::uint64_t neurons = config.labels / config.output_shards + std::uint64_t{1};
+  // Its place, its number of examples, and two words per thread that chooses neurons.
+  const std::uint64_t of_neurons = neurons * (28 + 8 * kThreads);
+  // Rows come in any order and are laid out in another place. Those of a hand-over come whole, with
+  // what the short lists know.
+  const std::uint64_t loading = 16 * weights + rows * (40 + (2 * kWideWeights + 6) * sizeof(float));
+  // A weight with its feature, its posting, its value in the index and its entry in a short list;
+  // the copies within a round and of the one before; what the short lists know, which has spare
+  // room. A row's places, and the same copies of its bias and state.
+  const std::uint64_t training =
+      (8 + 6 + 4 + 8 + 2 * 4 + 2 * 4) * weights + rows * (40 + 2 * 16 + 2 * 12);
+  return of_neurons + std::max(loading, training);
+}
+
+}  // namespace
+
 WideTrainer::WideTrainer(const ModelConfig& config, ThreadPool& pool)
     : WideTrainer(config, pool, default_kernels()) {}
 
@@ -103,12 +127,14 @@ std::uint64_t WideTrainer::memory_bytes() const {
   return layer_.memory_bytes() + LeasedShards::memory_bytes();
 }
 
-std::uint64_t WideTrainer::shard_bytes(const ModelConfig& config) {
-  // A weight, the same as the lists know it, its feature and its posting, its value in the index,
-  // and the copies of rows touched within a round and the one before.
-  const std::uint64_t per_weight = 8 * sizeof(float);
-  return std::uint64_t{config.wide_rows} * (kWideWeights * per_weight + 64) +
-         std::uint64_t{config.labels} / config.output_shards * 64;
+std::uint64_t WideTrainer::shard_bytes(const ModelConfig& config, const WideWeights& weights) {
+  return bytes_of(config, weights.mean);
+}
+
+std::uint64_t WideTrainer::holder_bytes(const ModelConfig& config, const WideWeights& weights) {
+  // A feature's postings and short list end somewhere, and each thread spreads a neuron's features.
+  return bytes_of(config, weights.mean + weights.beyond) - bytes_of(config, weights.mean) +
+         std::uint64_t{config.features} * (12 + 4 * kThreads);
 }
 
 }  // namespace gleaner

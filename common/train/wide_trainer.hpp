@@ -25,6 +25,13 @@
 
 namespace gleaner {
 
+// Weights of a run's shards: the mean, rounded up, and what those with more have beyond it,
+// together.
+struct WideWeights {
+  std::uint64_t mean = 0;
+  std::uint64_t beyond = 0;
+};
+
 class WideTrainer final : public LeasedShards {
  public:
   // `config` is valid and wide; `pool` outlives the trainer.
@@ -44,8 +51,10 @@ class WideTrainer final : public LeasedShards {
   Result<EvalResult> evaluate(const EvalUnit& unit, std::span<const ExampleView> examples);
 
   [[nodiscard]] std::uint64_t memory_bytes() const override;
-  // Estimate of what loading a shard of this configuration takes.
-  static std::uint64_t shard_bytes(const ModelConfig& config);
+  // Any shards of a run take no more than shard_bytes() each, and holder_bytes() once, while they
+  // are loaded or trained.
+  static std::uint64_t shard_bytes(const ModelConfig& config, const WideWeights& weights);
+  static std::uint64_t holder_bytes(const ModelConfig& config, const WideWeights& weights);
 
  private:
   std::unique_ptr<LeasedShard> make_shard(const LeaseGrant& grant) override;

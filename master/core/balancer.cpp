@@ -167,7 +167,7 @@ std::uint32_t Placement::limit(const SessionState& session) const {
 
 std::uint64_t Placement::bytes_at(SessionId id) const {
   const std::uint64_t outputs = count_held_by(id, Layer::kOutput) + shadows_.count_held_by(id);
-  return outputs * run_.config.shard_bytes +
+  return run_.config.holder_bytes + outputs * run_.config.shard_bytes +
          count_held_by(id, Layer::kInput) * run_.config.input_shard_bytes;
 }
 

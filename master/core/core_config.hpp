@@ -46,6 +46,7 @@ struct CoreConfig {
   std::uint32_t unbalanced_rounds = 3;  // and have been for N rounds: speeds fluctuate
   Millis forget_slowness{60'000};       // a speed measured this long ago is doubled
   std::uint64_t shard_bytes = 0;        // what a volunteer needs for one output shard
+  std::uint64_t holder_bytes = 0;       // and besides, however many it holds
   bool lends_input = false;             // volunteers hold the input shards too
   std::uint64_t input_shard_bytes = 0;  // what a volunteer needs for one of them
   std::uint64_t test_fingerprint = 0;   // of the held-out data

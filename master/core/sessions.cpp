@@ -113,11 +113,12 @@ Result<std::uint32_t> Sessions::check(const SessionState& session, const Hello& 
   }
   Result<std::uint32_t> protocol =
       admit("volunteer", hello.build, hello.protocol_min, hello.protocol_max);
-  if (protocol && run_.config.shard_bytes > hello.memory_bytes) {
+  const std::uint64_t bytes = run_.config.holder_bytes + run_.config.shard_bytes;
+  if (protocol && bytes > hello.memory_bytes) {
     return Error{ErrorCode::kResources,
                  fmt::format("one shard of this run takes {} MiB and the volunteer offers {} MiB: "
                              "raise its --memory",
-                             run_.config.shard_bytes >> 20, hello.memory_bytes >> 20)};
+                             bytes >> 20, hello.memory_bytes >> 20)};
   }
   if (!protocol) return protocol;
   if (std::string wrong = wrong_kernel(hello); !wrong.empty()) {

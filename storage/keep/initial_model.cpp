@@ -89,18 +89,28 @@ void WideRow::add(std::uint32_t feature, float weight) {
   weights.push_back(weight);
 }
 
-Result<std::uint32_t> wide_rows_max(const ModelConfig& config, const WideRowOf& row_of) {
+Result<WideSizes> wide_sizes(const ModelConfig& config, const WideRowOf& row_of) {
   const ShardMap map(config);
   std::vector<std::uint64_t> rows(config.output_shards);
+  std::vector<std::uint64_t> weights(config.output_shards);
   WideRow row;
   for (std::uint32_t label = 0; label < config.labels; ++label) {
     row.clear();
     if (auto made = row_of(label, row); !made) return made.error();
     const std::uint64_t own = (row.features.size() + kWideWeights - 1) / kWideWeights;
-    rows[raw(map.shard_of_neuron(map.neuron_of_label(label)))] += std::max<std::uint64_t>(own, 1);
+    const std::uint32_t shard = raw(map.shard_of_neuron(map.neuron_of_label(label)));
+    rows[shard] += std::max<std::uint64_t>(own, 1);
+    weights[shard] += row.features.size();
   }
-  return static_cast<std::uint32_t>(
+  WideSizes sizes;
+  sizes.rows = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(*std::ranges::max_element(rows), kWideRowsMax + 1));
+  for (const std::uint64_t own : weights) sizes.weights += own;
+  sizes.weights = sizes.weights / weights.size() + 1;
+  for (const std::uint64_t own : weights) {
+    sizes.weights_beyond += std::max(own, sizes.weights) - sizes.weights;
+  }
+  return sizes;
 }
 
 InitialRows wide_initial_rows(const ModelConfig& config, WideRowOf row_of) {

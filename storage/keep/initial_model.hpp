@@ -36,9 +36,14 @@ struct WideRow {
 // Fills in the row of a label, which it finds empty. Errors name file and label.
 using WideRowOf = std::function<Result<void>(std::uint32_t label, WideRow& row)>;
 
-// ModelConfig::wide_rows: the stored rows of the shard that has most. Values above kWideRowsMax
-// come back as kWideRowsMax + 1.
-Result<std::uint32_t> wide_rows_max(const ModelConfig& config, const WideRowOf& row_of);
+struct WideSizes {
+  // ModelConfig::wide_rows: stored rows of the shard that has most, kWideRowsMax + 1 at most.
+  std::uint32_t rows = 0;
+  std::uint64_t weights = 0;         // of a shard, the mean, rounded up
+  std::uint64_t weights_beyond = 0;  // what all shards with more have beyond it, together
+};
+
+Result<WideSizes> wide_sizes(const ModelConfig& config, const WideRowOf& row_of);
 
 // The rows that a new run begins with, made a shard at a time.
 InitialRows wide_initial_rows(const ModelConfig& config, WideRowOf row_of);

@@ -64,12 +64,12 @@ Result<std::unique_ptr<RunStore>> open_exported_run(const std::string& path) {
     return refuse("what it says of its shape is not what its tensors are; gleaner export says it");
   }
   if (is_wide(config)) {
-    const auto rows = wide_rows_max(config, [&model](std::uint32_t label, WideRow& row) {
+    const auto sizes = wide_sizes(config, [&model](std::uint32_t label, WideRow& row) {
       return model.read_wide_row(label, row);
     });
-    if (!rows) return refuse(rows.error().message);
-    identity->model.wide_rows = *rows;
-    if (*rows > kWideRowsMax) return refuse("a shard would have too many rows");
+    if (!sizes) return refuse(sizes.error().message);
+    identity->model.wide_rows = sizes->rows;
+    if (sizes->rows > kWideRowsMax) return refuse("a shard would have too many rows");
   }
   return RunStore::create_or_open(std::make_unique<MemoryStore>(), *identity, model.label_counts(),
                                   model.rows(config));

@@ -105,8 +105,8 @@ Result<void> WideStart::make_row(std::uint32_t label, WideRow& row) {
   return {};
 }
 
-Result<std::uint32_t> WideStart::rows_max() {
-  return wide_rows_max(config_, [this](auto label, WideRow& row) { return make_row(label, row); });
+Result<WideSizes> WideStart::sizes() {
+  return wide_sizes(config_, [this](auto label, WideRow& row) { return make_row(label, row); });
 }
 
 InitialRows WideStart::rows() {

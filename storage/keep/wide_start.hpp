@@ -36,8 +36,8 @@ class WideStart {
                                                  const PackedDataset& train,
                                                  const InitialModel* initial = nullptr);
 
-  // As wide_rows_max() and wide_initial_rows(). This outlives what rows() returns.
-  Result<std::uint32_t> rows_max();
+  // As wide_sizes() and wide_initial_rows(). This outlives what rows() returns.
+  Result<WideSizes> sizes();
   [[nodiscard]] InitialRows rows();
 
  private:

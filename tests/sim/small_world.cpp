@@ -51,7 +51,7 @@ void SmallWorld::make_wide(ClusterOptions& options) const {
   model.active_cap = 10;
   model.random_negatives = 2;
   model.output_rate = 0.5F;
-  model.wide_rows = WideStart::open(model, *train_).value()->rows_max().value();
+  model.wide_rows = WideStart::open(model, *train_).value()->sizes().value().rows;
   options.master.lends_input = false;
 }
 

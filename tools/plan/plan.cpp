@@ -11,7 +11,6 @@
 #include "common/limits.hpp"
 #include "common/train/input_trainer.hpp"
 #include "common/train/shard_trainer.hpp"
-#include "common/train/wide_trainer.hpp"
 
 namespace gleaner {
 namespace {
@@ -189,10 +188,14 @@ void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
   plan.master_memory = kProgramBytes + std::min(kStoreCacheBytes, plan.store_content) + data +
                        input_layer + log + parts + 16 * s.labels;
   // Its shards, and a round's commits until they have left.
-  const auto shard = static_cast<double>(wide ? WideTrainer::shard_bytes(input.model)
-                                              : ShardTrainer::shard_bytes(input.model));
+  const auto shard =
+      static_cast<double>(wide ? WideTrainer::shard_bytes(input.model, input.wide_weights)
+                               : ShardTrainer::shard_bytes(input.model));
   plan.volunteer_memory =
       kProgramBytes + s.held * shard + s.output_rows * s.share * (1.5 * s.width + 28);
+  if (wide) {
+    plan.volunteer_memory += double(WideTrainer::holder_bytes(input.model, input.wide_weights));
+  }
   if (s.inputs > 0)
     plan.volunteer_memory += s.inputs * double(InputTrainer::shard_bytes(input.model));
 }

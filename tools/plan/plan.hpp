@@ -7,6 +7,7 @@
 
 #include "common/model/model_config.hpp"
 #include "common/result.hpp"
+#include "common/train/wide_trainer.hpp"
 
 namespace gleaner {
 
@@ -33,6 +34,7 @@ struct PlanInput {
   ModelConfig model{};  // a valid one
   double features_per_point = 0;
   double labels_per_point = 0;
+  WideWeights wide_weights{};  // without a hidden layer
   // The fraction of ReLU units that are not zero, before dropout.
   double rectified_on = 0.75;
   Machines volunteers{};

@@ -166,6 +166,7 @@ Result<void> run_plan(PlanFlags& flags) {
     input.model = data.model;
     input.features_per_point = static_cast<double>(summary.feature_entries) / points;
     input.labels_per_point = static_cast<double>(summary.label_entries) / points;
+    input.wide_weights = data.wide_weights;
   }
   StepCosts costs;
   costs.feature = costs.visit * kVisitsPerFeature;

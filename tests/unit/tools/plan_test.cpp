@@ -219,6 +219,7 @@ TEST_CASE("plan: without a hidden layer no activations travel, and examples are 
   const Plan hidden = planned(input, kFree);
   input.model.hidden = 0;
   input.model.wide_rows = 100;
+  input.wide_weights.mean = 100 * kWideWeights;
   const Plan wide = planned(input, kFree);
   REQUIRE(wide.traffic.unit_down < hidden.traffic.unit_down - 80);
   REQUIRE(wide.traffic.download > 7.0 * 10 * 1'000);

@@ -53,7 +53,7 @@ struct DeepFixture {
   void make_wide() {
     model.hidden = 0;
     start = require_value(WideStart::open(model, *train));
-    model.wide_rows = start->rows_max().value();
+    model.wide_rows = start->sizes().value().rows;
   }
 
   // Trains on from wherever the store is; `data` need not be the run's own.

@@ -105,7 +105,7 @@ TEST_CASE("wide model file: a run keeps its rows and begins beside them as any r
   REQUIRE(file->check_fits(config).ok());
   const auto plain = WideStart::open(config, *train).value();
   const auto start = WideStart::open(config, *train, file.get()).value();
-  REQUIRE(start->rows_max().value() <= config.wide_rows);
+  REQUIRE(start->sizes().value().rows <= config.wide_rows);
 
   for (std::uint32_t label = 0; label < 2; ++label) {
     const WideRow without = row_of(config, plain->rows(), label);

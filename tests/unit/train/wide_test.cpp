@@ -22,6 +22,7 @@ struct WideRun {
   ModelConfig model;
   std::unique_ptr<WideStart> start;
   std::vector<std::uint32_t> label_counts = count_labels(*train);
+  WideWeights weights;
 
   explicit WideRun(std::uint32_t shards = 4) {
     model.points = train->points();
@@ -39,7 +40,9 @@ struct WideRun {
     model.rehash_batches = 3;
     model.output_rate = 0.5F;
     start = WideStart::open(model, *train).value();
-    model.wide_rows = start->rows_max().value();
+    const WideSizes sizes = start->sizes().value();
+    model.wide_rows = sizes.rows;
+    weights = {sizes.weights, sizes.weights_beyond};
   }
 
   [[nodiscard]] ShardRows rows(ShardId shard) const {
@@ -116,7 +119,15 @@ struct WideBench {
     const TrainUnit unit = this->unit(batch);
     REQUIRE(trainer.check(unit).ok());
     const std::span<const ExampleView> views(examples);
-    return trainer.train(unit, {&views, 1}).value();
+    auto outcome = trainer.train(unit, {&views, 1}).value();
+    REQUIRE(trainer.memory_bytes() <= memory_most());
+    return outcome;
+  }
+
+  // The master counts on this for the shards that are held.
+  [[nodiscard]] std::uint64_t memory_most() const {
+    return trainer.leases().size() * WideTrainer::shard_bytes(run.model, run.weights) +
+           WideTrainer::holder_bytes(run.model, run.weights);
   }
 
   // Every shard's outcome of every batch, and all commits, of the first `rounds` rounds.
@@ -252,6 +263,7 @@ TEST_CASE("wide rows: a shard that is handed over goes on to the same bits", "[w
   for (std::uint32_t part = 0; part < parts.size(); ++part) {
     REQUIRE(second.trainer.load_chunk({grant.lease, 1 + part, parts[part].rows}).ok());
   }
+  REQUIRE(second.trainer.memory_bytes() <= second.memory_most());
   REQUIRE(second.trainer.finish_load(grant.lease).ok());
   second.leases = {grant.lease};
   std::vector<SparseUpdate> commits;
@@ -314,7 +326,46 @@ TEST_CASE("wide rows: a row takes memory for the weights it uses", "[wide]") {
     }
   }
   REQUIRE(used > 0);
+  REQUIRE(used <= run.weights.mean + run.weights.beyond);
   REQUIRE(shard_of(rows) - shard_of(empty) == used * 2 * sizeof(float));
+}
+
+TEST_CASE("wide rows: the master counts on twice a shard's memory at most", "[wide]") {
+  const WideRun run;
+  WideBench bench(run, 1, SimdLevel::kScalar, {0, 1, 2, 3});
+  (void)bench.train_rounds(2);
+  REQUIRE(bench.memory_most() < 2 * bench.trainer.memory_bytes());
+}
+
+TEST_CASE("wide rows: shards whose weights do not fit are refused as they come", "[wide]") {
+  const WideRun run(20);
+  const ShardMap map(run.model);
+  ThreadPool pool(1);
+  std::uint64_t held = 0;
+  const auto load = [&](std::uint64_t memory_bytes) {
+    volunteer::Executor executor(pool, memory_bytes);
+    REQUIRE(executor.execute(volunteer::Reset{run.model, {}, {}}).ok());
+    for (std::uint32_t s = 0; s < run.model.output_shards; ++s) {
+      LeaseGrant grant;
+      grant.lease = {ShardId{s}, LeaseEpoch{1}};
+      grant.base_chunks = grant.chunks = 1;
+      grant.label_counts = run.counts_of(map, ShardId{s});
+      REQUIRE(executor.execute(Message(grant)).ok());
+    }
+    Result<std::vector<Message>> last = std::vector<Message>();
+    for (std::uint32_t s = 0; s < run.model.output_shards && last; ++s) {
+      last = executor.execute(
+          Message(ShardChunk{{ShardId{s}, LeaseEpoch{1}}, 0, run.rows(ShardId{s})}));
+    }
+    held = executor.held_bytes();
+    return last;
+  };
+  REQUIRE(load(run.model.output_shards * WideTrainer::shard_bytes(run.model, run.weights) +
+               WideTrainer::holder_bytes(run.model, run.weights))
+              .ok());
+  const auto refused = load(held - 1);
+  REQUIRE_FALSE(refused.ok());
+  REQUIRE(refused.error().code == ErrorCode::kResources);
 }
 
 TEST_CASE("wide rows: exact scores are the sum of bias and shared features", "[wide]") {

@@ -61,14 +61,15 @@ TEST_CASE("admission: the best protocol both speak is chosen", "[master]") {
 TEST_CASE("admission: a volunteer without memory for one shard is refused with both figures",
           "[master]") {
   CoreConfig settings = tiny_core_config();
-  settings.shard_bytes = std::uint64_t{64} << 20;
+  settings.shard_bytes = std::uint64_t{60} << 20;
+  settings.holder_bytes = std::uint64_t{4} << 20;
   MasterDriver master(tiny_model(), settings);
   Hello hello = master.hello("small");
-  hello.memory_bytes = settings.shard_bytes - 1;
+  hello.memory_bytes = (std::uint64_t{64} << 20) - 1;
   const Refusal refusal = refused(master, hello);
   REQUIRE(refusal.code == ErrorCode::kResources);
   REQUIRE_THAT(refusal.sentence, Catch::Contains("64 MiB") && Catch::Contains("63 MiB"));
-  hello.memory_bytes = settings.shard_bytes;
+  hello.memory_bytes = 2 * settings.shard_bytes;  // not for two shards and what their holder needs
   const SessionId id = master.open();
   master.say(id, hello);
   REQUIRE(master.count<Welcome>(id) == 1);

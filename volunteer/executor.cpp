@@ -175,6 +175,7 @@ Result<std::vector<Message>> Executor::finish_load(const LeaseRef& lease) {
   chunks_missing_.erase(lease.shard);
   auto ready = trainer_of(lease).finish_load(lease);
   if (!ready) return ready.error();
+  os::give_memory_back();  // chunks, and rows before they are laid out, leave holes of its size
   return std::vector<Message>{*ready};
 }
 

@@ -25,10 +25,10 @@ constexpr const char* kModelPrefix = "model.";  // as gleaner export names the f
 Result<RunIdentity> identity_of(const InitialModel& file) {
   std::map<std::string, std::string> fields;
   std::map<std::string, std::string> settings = file.metadata();
-  for (const auto& [name, value] : model_fields(ModelConfig())) {
-    auto field = settings.extract(kModelPrefix + name);
-    if (!field.empty()) fields[name] = std::move(field.mapped());
-  }
+  for_each_model_field([&](const auto& field) {
+    auto setting = settings.extract(std::string(kModelPrefix) + field.name);
+    if (!setting.empty()) fields[field.name] = std::move(setting.mapped());
+  });
   const Result<ModelConfig> model = model_from_fields(fields);
   if (!model) return model.error();
   RunIdentity identity{*model, std::move(settings)};

@@ -41,6 +41,8 @@ Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts) {
   if (!is_normalised) return refuse(first, is_normalised.error().message);
   joined.model.hidden = 0;
   joined.model.input_shards = 1;
+  // The units of all share one scale.
+  joined.model.activation_bits = ModelConfig().activation_bits;
   for (const ModelPart& part : parts) {
     const RunIdentity& identity = part.run->identity();
     if (!is_of_same_examples(identity.model, joined.model)) {
@@ -61,8 +63,6 @@ Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts) {
                                       first.name));
     }
     joined.model.hidden += identity.model.hidden;
-    joined.model.activation_bits =
-        std::max(joined.model.activation_bits, identity.model.activation_bits);
   }
   if (auto valid = validate(joined.model); !valid) {
     return Error{ErrorCode::kInvalidArgument,
@@ -130,9 +130,11 @@ Result<std::vector<std::string>> digests_of(const std::vector<ModelPart>& parts)
 Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
                                                        const std::vector<ModelPart>& parts,
                                                        const std::vector<std::string>& digests) {
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> metadata = identity.settings;
+  // Settings repeat fields of the first model, also those that the whole does not use.
+  for_each_model_field(
+      [&](const auto& field) { metadata.erase("model." + std::string(field.name)); });
   for (const auto& [name, text] : model_fields(identity.model)) metadata["model." + name] = text;
-  for (const auto& [name, text] : identity.settings) metadata.emplace(name, text);
   std::vector<std::uint64_t> checkpoints;
   std::vector<std::string> audits;
   for (const ModelPart& part : parts) {

@@ -152,6 +152,9 @@ Result<ExitCode> OpenedRun::open_and_run() {
   identity.settings.merge(
       name_file_settings(config_.data.train, {data_.model.features, data_.model.labels}));
   if (data_.test) set_test_file(identity, config_.data.test, data_.test->fingerprint());
+  if (is_wide(data_.model)) {
+    identity.settings[kWideWeightsKey] = wide_weights_text(data_.wide_weights);
+  }
   identity.begins_new_test = config_.evaluation.new_test;
   InitialRows rows;
   if (data_.initial && !is_wide(data_.model)) rows = data_.initial->rows(data_.model);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "common/access/key_pair.hpp"
@@ -206,15 +208,20 @@ Result<void> size_wide_rows(ModelConfig& model, const std::optional<RunIdentity>
     same.wide_rows = 0;
     return !model_differences(model, same).empty();
   };
+  const bool goes_on = stored && !differ();
+  if (goes_on) {
+    model.wide_rows = stored->model.wide_rows;
+    if (const auto weights = stored_wide_weights(stored->settings)) {
+      data.wide_weights = *weights;
+      return {};
+    }
+  }
   auto start = WideStart::open(model, *data.train, data.initial.get());
   if (!start) return start.error();
   const auto sizes = (*start)->sizes();
   if (!sizes) return sizes.error();
   data.wide_weights = {sizes->weights, sizes->weights_beyond};
-  if (stored && !differ()) {
-    model.wide_rows = stored->model.wide_rows;
-    return {};
-  }
+  if (goes_on) return {};
   data.wide_start = std::move(*start);
   model.wide_rows = sizes->rows;
   if (model.wide_rows <= kWideRowsMax) return {};
@@ -309,6 +316,22 @@ std::uint32_t rows_per_chunk(const ModelConfig& model) {
 }
 
 }  // namespace
+
+std::string wide_weights_text(const WideWeights& weights) {
+  return fmt::format("{} {}", weights.mean, weights.beyond);
+}
+
+std::optional<WideWeights> stored_wide_weights(const std::map<std::string, std::string>& settings) {
+  const auto text = settings.find(kWideWeightsKey);
+  if (text == settings.end()) return std::nullopt;
+  WideWeights weights;
+  const char* const end = text->second.data() + text->second.size();
+  const auto mean = std::from_chars(text->second.data(), end, weights.mean);
+  if (mean.ec != std::errc() || mean.ptr == end || *mean.ptr != ' ') return std::nullopt;
+  const auto beyond = std::from_chars(mean.ptr + 1, end, weights.beyond);
+  if (beyond.ec != std::errc() || beyond.ptr != end) return std::nullopt;
+  return weights;
+}
 
 std::string run_title(const MasterConfig& config) {
   return std::filesystem::path(config.run.store).lexically_normal().filename().string();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,12 @@ Result<RunData> open_run_data(const MasterConfig& config,
 
 // The core's settings for a run, from the master's configuration and the data. A pure function; any
 // thread.
+
+// A store keeps RunData::wide_weights among its settings, so that a run that goes on need not count
+// them again. None where the setting is absent or no such text.
+inline constexpr const char* kWideWeightsKey = "wide.weights";
+std::string wide_weights_text(const WideWeights& weights);
+std::optional<WideWeights> stored_wide_weights(const std::map<std::string, std::string>& settings);
 
 // Names the run as people see it: after its store's folder.
 std::string run_title(const MasterConfig& config);

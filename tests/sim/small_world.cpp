@@ -13,6 +13,7 @@ namespace {
 // Distinct from the streams that steer the run itself and draw its faults.
 constexpr std::uint64_t kStrangersStream = 2;
 constexpr std::uint64_t kWideStream = 3;
+constexpr std::uint64_t kBitsStream = 4;
 
 }  // namespace
 
@@ -62,7 +63,7 @@ ClusterResult SmallWorld::run(const ClusterOptions& options) {
 
 const Expected& SmallWorld::calm(const ModelConfig& model) {
   const Drawn key(model.hidden, model.staleness, model.staleness_rise, model.output_shards,
-                  model.round_batches, model.epochs);
+                  model.round_batches, model.epochs, model.activation_bits);
   const auto known = calm_.find(key);
   if (known != calm_.end()) return known->second;
   ClusterOptions options;
@@ -81,6 +82,7 @@ ClusterOptions SmallWorld::storm(std::uint64_t seed) {
   draw(options, seed);
   // One storm in three meets a run without a hidden layer.
   if (Rng(seed, Purpose::kSimulation, kWideStream).next_below(3) == 0) make_wide(options);
+  if (Rng(seed, Purpose::kSimulation, kBitsStream).chance(1, 2)) options.model.activation_bits = 5;
   options.expected = &calm(options.model);
   return options;
 }

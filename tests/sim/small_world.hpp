@@ -43,7 +43,7 @@ class SmallWorld {
  private:
   // The choices in which runs differ.
   using Drawn = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
-                           std::uint32_t, std::uint32_t>;
+                           std::uint32_t, std::uint32_t, std::uint32_t>;
 
   std::unique_ptr<PackedDataset> train_;
   std::unique_ptr<PackedDataset> test_;

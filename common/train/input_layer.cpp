@@ -70,15 +70,15 @@ float ActivationQuantizer::encode(std::span<float> units, std::optional<BatchInd
   return quantise(units, static_cast<float>(code_max(bits_)), codes);
 }
 
+QuantizedActivations ActivationQuantizer::room_for(std::size_t examples) const {
+  return {static_cast<std::uint32_t>(examples), hidden_, std::vector<float>(examples),
+          std::vector<std::uint8_t>(examples * hidden_), bits_};
+}
+
 QuantizedActivations ActivationQuantizer::encode(std::span<float> activations,
                                                  std::optional<BatchIndex> batch) const {
   GLEANER_CHECK(activations.size() % hidden_ == 0);
-  QuantizedActivations result;
-  result.examples = static_cast<std::uint32_t>(activations.size() / hidden_);
-  result.hidden = hidden_;
-  result.bits = bits_;
-  result.scales.resize(result.examples);
-  result.codes.resize(activations.size());
+  QuantizedActivations result = room_for(activations.size() / hidden_);
   pool_.parallel_for(result.examples, [&](std::size_t e, unsigned /*worker*/) {
     result.scales[e] = encode(activations.subspan(e * hidden_, hidden_), batch, e,
                               result.codes.data() + e * hidden_);
@@ -290,12 +290,7 @@ QuantizedActivations InputLayer::forward(std::span<const ExampleView> examples,
   Impl& layer = *impl_;
   const std::uint32_t hidden = layer.config.hidden;
   if (batch) examples = layer.feature_dropout.apply(*batch, examples);
-  QuantizedActivations result;
-  result.examples = static_cast<std::uint32_t>(examples.size());
-  result.hidden = hidden;
-  result.bits = layer.config.activation_bits;
-  result.scales.resize(examples.size());
-  result.codes.resize(examples.size() * hidden);
+  QuantizedActivations result = layer.coder.room_for(examples.size());
   layer.pool.parallel_for(examples.size(), [&](std::size_t e, unsigned worker) {
     const std::span<float> units = layer.scratch_of(worker).first(layer.config.hidden);
     layer.activate(layer.all, examples[e], units);

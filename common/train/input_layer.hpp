@@ -34,6 +34,9 @@ class ActivationQuantizer {
   [[nodiscard]] QuantizedActivations encode(std::span<float> activations,
                                             std::optional<BatchIndex> batch) const;
 
+  // For encode() of one example after the other.
+  [[nodiscard]] QuantizedActivations room_for(std::size_t examples) const;
+
   // One example: changes `units` (H), writes its codes (H) and returns its scale. `position` is the
   // example's place in the batch.
   [[nodiscard]] float encode(std::span<float> units, std::optional<BatchIndex> batch,

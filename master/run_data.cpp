@@ -220,7 +220,7 @@ Result<void> size_wide_rows(ModelConfig& model, const std::optional<RunIdentity>
   if (!start) return start.error();
   const auto sizes = (*start)->sizes();
   if (!sizes) return sizes.error();
-  data.wide_weights = {sizes->weights, sizes->weights_beyond};
+  data.wide_weights = sizes->weights;
   if (goes_on) return {};
   data.wide_start = std::move(*start);
   model.wide_rows = sizes->rows;

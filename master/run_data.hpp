@@ -46,7 +46,7 @@ struct RunData {
   std::vector<std::uint32_t> label_counts;
   std::unique_ptr<InitialModel> initial;  // null: weights drawn from the seed
   std::unique_ptr<WideStart> wide_start;  // null: no wide rows, or the store has them already
-  WideWeights wide_weights;
+  WideWeights wide_weights;               // without a hidden layer
   ModelConfig model;
   RecipeChosen recipe;  // what of it nobody has set
   // evaluation.sample in effect; unset where nobody has set it and there is nothing to evaluate on.
@@ -57,14 +57,14 @@ struct RunData {
 Result<RunData> open_run_data(const MasterConfig& config,
                               const std::function<void(const std::string&)>& on_note);
 
-// The core's settings for a run, from the master's configuration and the data. A pure function; any
-// thread.
-
 // A store keeps RunData::wide_weights among its settings, so that a run that goes on need not count
 // them again. None where the setting is absent or no such text.
 inline constexpr const char* kWideWeightsKey = "wide.weights";
 std::string wide_weights_text(const WideWeights& weights);
 std::optional<WideWeights> stored_wide_weights(const std::map<std::string, std::string>& settings);
+
+// The core's settings for a run, from the master's configuration and the data. A pure function; any
+// thread.
 
 // Names the run as people see it: after its store's folder.
 std::string run_title(const MasterConfig& config);

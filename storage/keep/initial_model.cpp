@@ -105,11 +105,10 @@ Result<WideSizes> wide_sizes(const ModelConfig& config, const WideRowOf& row_of)
   WideSizes sizes;
   sizes.rows = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(*std::ranges::max_element(rows), kWideRowsMax + 1));
-  for (const std::uint64_t own : weights) sizes.weights += own;
-  sizes.weights = sizes.weights / weights.size() + 1;
-  for (const std::uint64_t own : weights) {
-    sizes.weights_beyond += std::max(own, sizes.weights) - sizes.weights;
-  }
+  auto& [mean, beyond] = sizes.weights;
+  for (const std::uint64_t own : weights) mean += own;
+  mean = mean / weights.size() + 1;
+  for (const std::uint64_t own : weights) beyond += std::max(own, mean) - mean;
   return sizes;
 }
 

@@ -13,6 +13,7 @@
 #include "common/model/model_config.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/result.hpp"
+#include "common/train/wide_trainer.hpp"
 #include "storage/keep/model_file.hpp"
 #include "storage/run_store.hpp"
 
@@ -39,8 +40,7 @@ using WideRowOf = std::function<Result<void>(std::uint32_t label, WideRow& row)>
 struct WideSizes {
   // ModelConfig::wide_rows: stored rows of the shard that has most, kWideRowsMax + 1 at most.
   std::uint32_t rows = 0;
-  std::uint64_t weights = 0;         // of a shard, the mean, rounded up
-  std::uint64_t weights_beyond = 0;  // what all shards with more have beyond it, together
+  WideWeights weights;
 };
 
 Result<WideSizes> wide_sizes(const ModelConfig& config, const WideRowOf& row_of);

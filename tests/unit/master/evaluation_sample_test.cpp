@@ -67,17 +67,4 @@ TEST_CASE("evaluation sample: small test sets are scored whole, and of others 1,
   REQUIRE(sample(few_labels) == kTestExamples);
 }
 
-TEST_CASE("run data: the weights of wide rows are read as a store keeps them", "[run_data]") {
-  const auto of = [](const std::string& text) {
-    return stored_wide_weights({{kWideWeightsKey, text}});
-  };
-  const auto read = of(wide_weights_text({12, 345}));
-  REQUIRE((read && read->mean == 12 && read->beyond == 345));
-  REQUIRE_FALSE(stored_wide_weights({}));
-  for (const char* text : {"", "12", "12 ", " 12", "12 3x", "12  3", "x 3", "-1 3"}) {
-    CAPTURE(text);
-    REQUIRE_FALSE(of(text));
-  }
-}
-
 }  // namespace gleaner

@@ -42,7 +42,7 @@ struct WideRun {
     start = WideStart::open(model, *train).value();
     const WideSizes sizes = start->sizes().value();
     model.wide_rows = sizes.rows;
-    weights = {sizes.weights, sizes.weights_beyond};
+    weights = sizes.weights;
   }
 
   [[nodiscard]] ShardRows rows(ShardId shard) const {

@@ -134,7 +134,7 @@ def compare(run, kind, turns, seconds, warm_up, count):
               f"processors of master {calm_used[0]:.2f} and {used[0]:.2f}, volunteers {calm_used[1]:.2f} and "
               f"{used[1]:.2f}, attacker {used[2]:.2f}; {said}", flush=True)
         run.cluster.forget(attacker)
-        time.sleep(5 if seconds > 5 else 1)
+        time.sleep(min(seconds, 5))
     print(f"{kind}, {what}: {statistics.median(ratios):.2f} of the calm speed (median of {turns}, "
           f"{min(ratios):.2f} to {max(ratios):.2f}), while the attacker takes {statistics.median(shares):.2f} of "
           f"the machine; {max(memories):+.0f} MiB in the master", flush=True)
@@ -142,7 +142,7 @@ def compare(run, kind, turns, seconds, warm_up, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--tiny", action="store_true", help="a few seconds, for ctest")
+    parser.add_argument("--tiny", action="store_true", help="half a minute, for ctest")
     parser.add_argument("--kinds", default=",".join(KINDS), help="which attacks")
     parser.add_argument("--turns", type=int, default=3, help="calm and attacked, each")
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
@@ -150,7 +150,7 @@ def main():
     parser.add_argument("--strangers", action="store_true", help="the honest ones are strangers as well")
     options = parser.parse_args()
     if options.tiny:
-        options.turns, options.seconds, options.warm_up = 1, 1.5, 0.5
+        options.turns, options.seconds, options.warm_up = 1, 0.3, 0.1
     with Cluster() as cluster:
         run = Run(cluster, options.tiny, options.strangers)
         for kind in options.kinds.split(","):

@@ -33,6 +33,9 @@ ENDLESS = 100_000
 # No run of these tests takes longer, with every other test running beside it.
 RUN_SECONDS = 90 * TIME_FACTOR
 
+# By which a program may be later than it should, with other tests running beside it.
+LATE_SECONDS = 10 * TIME_FACTOR
+
 
 def faults(**variables):
     """The environment in which a program has the trouble that faults.c makes."""

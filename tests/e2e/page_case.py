@@ -69,7 +69,7 @@ class Stream:
         self.socket.sendall(f"GET /api/v1/events HTTP/1.1\r\n{lines}Accept: text/event-stream\r\n\r\n".encode())
         self.text = b""
 
-    def wait_for(self, piece, seconds=20 * TIME_FACTOR):
+    def wait_for(self, piece, seconds=RUN_SECONDS):
         deadline = time.monotonic() + seconds
         while piece not in self.text:
             self.socket.settimeout(max(0.01, deadline - time.monotonic()))
@@ -116,15 +116,18 @@ class PageCase(EndToEndTest):
         self.assertEqual(status, 200, body)
         return json.loads(body)
 
-    def wait_run(self, port, matches, what):
+    def wait_answer(self, port, path, matches, what):
         deadline = time.monotonic() + RUN_SECONDS
         while True:
-            run = self.get(port, "/api/v1/run")
-            if matches(run):
-                return run
+            answer = self.get(port, path)
+            if matches(answer):
+                return answer
             if time.monotonic() > deadline:
-                raise AssertionError(f"never came to: {what}\n{run}")
+                raise AssertionError(f"never came to: {what}\n{answer}")
             time.sleep(0.1)
+
+    def wait_run(self, port, matches, what):
+        return self.wait_answer(port, "/api/v1/run", matches, what)
 
     def ask_from(self, source, port):
         connection = http.client.HTTPConnection("127.0.0.1", port, 20 * TIME_FACTOR, (source, 0))

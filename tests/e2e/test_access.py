@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from harness import TIME_FACTOR, Cluster, EndToEndTest, finished, free_address, small_setup
+from harness import LATE_SECONDS, RUN_SECONDS, Cluster, EndToEndTest, finished, free_address, small_setup
 
 NETWORK = 5
 SECRET = 34  # characters of an invite
@@ -113,7 +113,7 @@ class Access(EndToEndTest):
             volunteer.wait_said("the other side encrypts")
             self.assertEqual(master.events("volunteer_joined"), [])
 
-    def test_a_revoked_invite_ends_its_sessions_within_a_second_and_stays_revoked(self):
+    def test_a_revoked_invite_ends_its_sessions_at_once_and_stays_revoked(self):
         master, listening = self.listening()
         made = self.invite("--trusted", "--reusable")
         kept = self.cluster.volunteer(listening["join"])
@@ -122,7 +122,7 @@ class Access(EndToEndTest):
         self.cluster.gleaner("invite", "revoke", made["invite"], self.store)
         began = time.monotonic()
         master.wait_event("volunteer_left", lambda e: e["name"] == "v2")
-        self.assertLess(time.monotonic() - began, 1)
+        self.assertLess(time.monotonic() - began, 1 + LATE_SECONDS)
         self.assertEqual(gone.wait_exit(), NETWORK)
         self.assertIn("revoked the invite", gone.said())
         self.assertTrue(kept.is_running())
@@ -133,7 +133,7 @@ class Access(EndToEndTest):
         self.assertEqual(master.wait_event("listening")["join"], listening["join"])
         self.refused(made["address"], "the invite was revoked")
 
-    def test_an_invite_that_expires_ends_its_sessions_within_a_second(self):
+    def test_an_invite_that_expires_ends_its_sessions_at_once(self):
         master, listening = self.listening()
         kept = self.cluster.volunteer(listening["join"])
         made = self.invite("--trusted", "--reusable", "--expires", "8s")
@@ -142,7 +142,7 @@ class Access(EndToEndTest):
         master.wait_event("volunteer_joined", lambda e: e["name"] == "v2")
         self.assertTrue(gone.is_running())
         master.wait_event("volunteer_left", lambda e: e["name"] == "v2")
-        self.assertLess(time.time() - latest, 1 * TIME_FACTOR)
+        self.assertLess(time.time() - latest, 1 + LATE_SECONDS)
         self.assertEqual(gone.wait_exit(), NETWORK)
         self.assertIn("has expired", gone.said())
         self.assertTrue(kept.is_running())
@@ -159,7 +159,7 @@ class Access(EndToEndTest):
         again = self.cluster.volunteer(once, "--cache", cache)
         again.wait_event("status", lambda e: e["activity"] == "training")
         short = self.invite("--expires", "1s")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + RUN_SECONDS
         listed = {}
         while listed.get("state") != "expired":
             self.assertLess(time.monotonic(), deadline)

@@ -1,16 +1,17 @@
 #include "volunteer/lend/system_bus.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
-
-#include "volunteer/lend/bus_library.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -24,6 +25,38 @@ constexpr char kNetworkPath[] = "/org/freedesktop/NetworkManager";
 constexpr Millis kAskAgain{3'000};
 constexpr Millis kConnectAgain{30'000};
 constexpr std::uint64_t kCallUs = 1'000'000;
+
+// libsystemd's functions for message buses: each NAME is sd_bus_NAME.
+// clang-format off
+#define BUS_FUNCTIONS(F) \
+  F(open_system) F(flush_close_unref) F(set_method_call_timeout) F(match_signal) F(add_match) \
+  F(process) F(call_method) F(get_property_string) F(get_property_trivial) F(message_read) \
+  F(message_enter_container) F(message_unref) F(error_free) F(error_has_name)
+
+// clang-format on
+
+// They are loaded while the program runs: a machine without that library runs the same program, and
+// learns less of its owner.
+struct BusLibrary {
+#define BUS_MEMBER(name) decltype(&sd_bus_##name) name = nullptr;
+  BUS_FUNCTIONS(BUS_MEMBER)
+#undef BUS_MEMBER
+
+  // nullopt where the system's loader does not find `file`, or a function in it. What is loaded
+  // stays loaded.
+  static std::optional<BusLibrary> load(const char* file) {
+    void* library = dlopen(file, RTLD_NOW);
+    if (library == nullptr) return std::nullopt;
+    BusLibrary bus;
+    bool is_whole = true;
+#define BUS_FIND(name)                                                              \
+  bus.name = reinterpret_cast<decltype(bus.name)>(dlsym(library, "sd_bus_" #name)); \
+  is_whole = is_whole && bus.name != nullptr;
+    BUS_FUNCTIONS(BUS_FIND)
+#undef BUS_FIND
+    return is_whole ? std::optional(bus) : std::nullopt;
+  }
+};
 
 struct Unref {
   const BusLibrary* library = nullptr;

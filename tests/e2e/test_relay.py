@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import EndToEndTest, finished, free_port, small_setup
+from harness import IS_LONG, RUN_SECONDS, EndToEndTest, finished, free_port, small_setup
 
 
 class Relayed(EndToEndTest):
@@ -17,10 +17,10 @@ class Relayed(EndToEndTest):
         master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0", *flags)
         return master, master.wait_event("listening")["join"]
 
-    def start_relay(self, line, port, *flags):
+    def start_relay(self, line, port, site="site"):
         """Starts a relay; returns it and the line with which its volunteers join."""
         relay = self.cluster.start("gleaner", "relay", line.split()[-1], "--listen", f"127.0.0.1:{port}",
-                                   "--dir", self.cluster.path("relay"), "--name", "site", *flags)
+                                   "--dir", self.cluster.path(f"relay-{site}"), "--name", site)
         relay.wait_for(lambda: relay.out, "its line")
         return relay, relay.out[0].split()[1]
 
@@ -68,6 +68,24 @@ class Relayed(EndToEndTest):
         master.wait_checkpoint(14)
         volunteers.append(self.cluster.volunteer(behind))
         self.assertEqual(finished(master)["digest"], self.reference)
+
+    @unittest.skipUnless(IS_LONG, "64 processes: only with GLEANER_LONG")
+    def test_sixty_four_behind_eight_of_which_two_die(self):
+        self.setup = self.setup.with_flag("--output-shards", 64)
+        reference = self.setup.run_local(self.cluster, self.cluster.path("64-shards"))["digest"]
+        master, line = self.start_master("--min-volunteers", 64)
+        sites = []
+        for site in range(8):
+            port = free_port()
+            sites.append((port, *self.start_relay(line, port, f"site{site}")))
+            self.volunteers(sites[-1][-1], 8)
+        master.wait_checkpoint(2)
+        for site, (port, relay, _) in enumerate(sites[:2]):
+            relay.kill()
+            self.start_relay(line, port, f"site{site}")
+        self.assertEqual(finished(master, 10 * RUN_SECONDS)["digest"], reference)
+        holders = {event["name"] for event in master.events("volunteer_joined")}
+        self.assertEqual(len(holders), 64)
 
     def test_a_relay_that_strangers_run_is_refused(self):
         master, _ = self.start_master()

@@ -58,7 +58,8 @@ PURE_CALLS = re.compile(r"\b(monotonic_now|wall_seconds)\b(?=\s*\()")
 DOORS = [
     (r"asio(/|\.hpp)", r"common/net/|master/([^/]*|shell/[^/]*)$|volunteer/([^/]*|lend/control_\w+\.[ch]pp)$|tools/",
      "common/net and shells"),
-    (r"(capnp|kj)/|.*\.capnp\.h$|schema/wire/wire\.hpp$", r"schema/wire/([^/]*\.cpp|wire\.hpp)$", "schema/wire/*.cpp"),
+    (r"(capnp|kj)/|.*\.capnp\.h$|schema/wire/field_(reader|writer)\.hpp$", r"schema/wire/([^/]*\.cpp|field_(reader|writer)\.hpp)$",
+     "schema/wire/*.cpp"),
     (r"rocksdb/|storage/engine/rocks_(options|table_files)\.hpp$",
      r"storage/keep/backup\.cpp$|storage/engine/rocks_\w+\.cpp$|storage/engine/rocks_(options|table_files)\.hpp$",
      "storage/engine/rocks_* and storage/keep/backup.cpp"),

@@ -1,24 +1,45 @@
 #include "tests/property/codec_messages.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <iterator>
 
 #include "common/limits.hpp"
 #include "common/model/shard_rows.hpp"
-#include "common/result.hpp"
 #include "schema/quantized_batch.hpp"
-#include "tests/property/random_pieces.hpp"
+#include "schema/wire/codec.hpp"
+#include "schema/wire/tables.hpp"
 
 namespace gleaner::testing {
 namespace {
 
-ErrorCode error_code(Rng& rng) {
-  return static_cast<ErrorCode>(1 + rng.next_below(15));
+// ---- Values ------------------------------------------------------------------------------------
+
+std::uint32_t number(Rng& rng) {
+  return static_cast<std::uint32_t>(rng.next());
 }
 
-LeaseRef lease(Rng& rng) {
-  return {ShardId{static_cast<std::uint32_t>(rng.next_below(kOutputShardsMax + kInputShardsMax))},
-          LeaseEpoch{rng.next()}};
+std::size_t up_to(Rng& rng, std::uint64_t most) {
+  return static_cast<std::size_t>(rng.next_below(most + 1));
+}
+
+float finite(Rng& rng) {
+  while (true) {
+    const float value = std::bit_cast<float>(number(rng));
+    if (std::isfinite(value)) return value;
+  }
+}
+
+std::string text(Rng& rng, std::size_t bytes_max) {
+  static const char* const kCharacters[] = {
+      "a", "Z", " ", "\"", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x8c\xbe"};
+  std::string result;
+  for (std::size_t left = up_to(rng, bytes_max / 4); left > 0; --left) {
+    result += kCharacters[rng.next_below(std::size(kCharacters))];
+  }
+  return result;
 }
 
 // Strictly ascending numbers below `bound`.
@@ -28,31 +49,6 @@ std::vector<std::uint32_t> ascending(Rng& rng, std::size_t count_max, std::uint6
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
-}
-
-std::vector<LeaseRef> leases(Rng& rng) {
-  std::vector<LeaseRef> result;
-  for (const std::uint32_t shard : ascending(rng, 20, kOutputShardsMax)) {
-    result.push_back({ShardId{shard}, LeaseEpoch{rng.next()}});
-  }
-  if (result.empty()) result.push_back({ShardId{0}, LeaseEpoch{1}});
-  return result;
-}
-
-Goodbye goodbye(Rng& rng) {
-  Goodbye result{error_code(rng), text(rng, kSentenceBytesMax)};
-  if (rng.chance(1, 2)) return result;
-  SignedThanks& signed_thanks = result.thanks.emplace();
-  signed_thanks.thanks = {{rng.next(), rng.next()},
-                          rng.next(),
-                          rng.next(),
-                          static_cast<Checked>(rng.next_below(3)),
-                          rng.chance(1, 2),
-                          rng.next(),
-                          text(rng, kNameBytesMax)};
-  for (auto& byte : signed_thanks.master) byte = static_cast<std::uint8_t>(rng.next());
-  for (auto& byte : signed_thanks.signature) byte = static_cast<std::uint8_t>(rng.next());
-  return result;
 }
 
 ModelConfig model(Rng& rng) {
@@ -66,7 +62,8 @@ ModelConfig model(Rng& rng) {
   config.hidden = config.input_shards * kLanes * static_cast<std::uint32_t>(1 + rng.next_below(9));
   config.output_shards = static_cast<std::uint32_t>(1 + rng.next_below(1000));
   config.epochs = static_cast<std::uint32_t>(1 + rng.next_below(100));
-  config.batch_examples = static_cast<std::uint32_t>(1 + rng.next_below(kBatchExamplesMax));
+  config.batch_examples = static_cast<std::uint32_t>(
+      1 + rng.next_below(std::min(kBatchExamplesMax, kBatchCellsMax / config.hidden)));
   config.staleness = static_cast<std::uint32_t>(rng.next_below(kStalenessMax));
   config.sampling = static_cast<Sampling>(rng.next_below(3));
   config.hash_bits = static_cast<std::uint32_t>(1 + rng.next_below(kHashBitsMax));
@@ -107,100 +104,104 @@ Positives positives(Rng& rng, std::uint32_t examples) {
   return result;
 }
 
-TrainUnit train_unit(Rng& rng) {
-  TrainUnit unit{UnitId{rng.next()}, leases(rng), {}, rng.chance(1, 2), rng.chance(1, 2)};
+// ---- Fields that must agree --------------------------------------------------------------------
+
+// Each changes what random fields alone would get wrong.
+template <typename T>
+void settle(Rng& /*rng*/, T& /*filled*/) {}
+
+void settle(Rng& /*rng*/, IsIntroduction auto& filled) {
+  if (filled.protocol_min > filled.protocol_max)
+    std::swap(filled.protocol_min, filled.protocol_max);
+}
+
+void settle(Rng& rng, IsPart auto& filled) {
+  filled.part = static_cast<std::uint32_t>(rng.next_below(filled.parts));
+}
+
+// Gives the entries ascending shards.
+template <typename Entry, typename Shard>
+void order(Rng& rng, std::vector<Entry>& entries, std::uint32_t shards_max, const Shard& shard_of) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::uint64_t step = shards_max / entries.size();
+    shard_of(entries[i]) = ShardId{static_cast<std::uint32_t>(i * step + rng.next_below(step))};
+  }
+}
+
+template <typename Unit>
+void order_leases(Rng& rng, Unit& unit) {
+  order(rng, unit.leases, kShardsMax, [](LeaseRef& lease) -> ShardId& { return lease.shard; });
+}
+
+template <typename Batch>
+void order_batches(Rng& rng, std::vector<Batch>& batches) {
   const BatchIndex first = rng.next() >> 1;
-  for (BatchIndex i = 0; i < 1 + rng.next_below(5); ++i) {
-    const auto examples = static_cast<std::uint32_t>(1 + rng.next_below(9));
-    const QuantizedActivations codes = random_codes(examples, 32, rng);
-    unit.batches.push_back({first + i, std::make_shared<const Bytes>(pack(codes)),
-                            positives(rng, examples), static_cast<float>(rng.next_below(11))});
+  for (std::size_t i = 0; i < batches.size(); ++i) batches[i].batch = first + i;
+}
+
+void settle(Rng& rng, LeaseGrant& grant) {
+  grant.base_chunks = static_cast<std::uint32_t>(up_to(rng, grant.chunks));
+  grant.label_counts.resize(up_to(rng, 300));
+  for (auto& count : grant.label_counts) count = number(rng) >> rng.next_below(32);
+  if (!grant.is_held) return;
+  grant.base_chunks = grant.chunks = 0;
+  grant.label_counts.clear();
+}
+
+void settle(Rng& rng, ShardOffer& offer) {
+  order(rng, offer.shards, kShardsMax, [](auto& s) -> ShardId& { return s.lease.shard; });
+}
+
+void settle(Rng& rng, UnitBatch& batch) {
+  batch.positives = positives(rng, static_cast<std::uint32_t>(1 + rng.next_below(9)));
+}
+
+void settle(Rng& rng, TrainUnit& unit) {
+  order_leases(rng, unit);
+  order_batches(rng, unit.batches);
+}
+
+void settle(Rng& rng, ShardOutcome& outcome) {
+  outcome.active = rng.next_below(kPairsPerBatchMax + 1);
+  outcome.loss =
+      outcome.active == 0 ? 0 : static_cast<std::int64_t>(rng.next() % (outcome.active << 20U));
+}
+
+void settle(Rng& rng, BatchResult& batch) {
+  order(rng, batch.shards, kOutputShardsMax, [](auto& s) -> ShardId& { return s.shard; });
+}
+
+void settle(Rng& rng, UnitResult& result) {
+  order_batches(rng, result.batches);
+}
+
+void settle(Rng& rng, InputUnit& unit) {
+  order_leases(rng, unit);
+  for (InputStep& step : unit.steps) {
+    const bool is_backward = step.kind == InputStep::Kind::kBackward;
+    step.gradients.resize(is_backward ? unit.leases.size() : 0,
+                          std::make_shared<const Bytes>(up_to(rng, 40), 7));
   }
-  return unit;
 }
 
-UnitResult unit_result(Rng& rng) {
-  UnitResult result{UnitId{rng.next()}, {}, rng.next(), rng.chance(1, 2)};
-  const BatchIndex first = rng.next() >> 1;
-  for (BatchIndex i = 0; i < 1 + rng.next_below(5); ++i) {
-    BatchResult batch{first + i, {}, {}};
-    for (const LeaseRef& held : leases(rng)) {
-      const std::uint64_t active = rng.next_below(kPairsPerBatchMax + 1);
-      const std::uint64_t loss = active == 0 ? 0 : rng.next() % (active << 20U);
-      batch.shards.push_back({held.shard, rng.next(), static_cast<std::int64_t>(loss), active});
-    }
-    const QuantizedActivations codes = random_codes(3, 48, rng);
-    std::vector<std::int32_t> gradient(codes.codes.size());
-    for (auto& entry : gradient) entry = static_cast<std::int32_t>(number(rng)) >> 18;
-    if (rng.chance(2, 3)) batch.gradient = pack_gradient(codes, gradient);
-    result.batches.push_back(std::move(batch));
-  }
-  return result;
+void settle(Rng& /*rng*/, PointsRequest& request) {
+  std::sort(request.points.begin(), request.points.end());
 }
 
-Bytes bytes(Rng& rng) {
-  Bytes some(up_to(rng, 40));
-  for (auto& byte : some) byte = static_cast<std::uint8_t>(rng.next());
-  return some;
+void settle(Rng& rng, Points& points) {
+  std::sort(points.points.begin(), points.points.end());
+  Positives features = positives(rng, static_cast<std::uint32_t>(points.points.size()));
+  points.offsets = std::move(features.offsets);
+  points.features = std::move(features.neurons);
+  points.values.resize(points.features.size());
+  for (float& value : points.values) value = finite(rng);
 }
 
-InputUnit input_unit(Rng& rng) {
-  InputUnit unit{UnitId{rng.next()}, leases(rng), {}};
-  for (std::size_t i = 1 + up_to(rng, 5); i > 0; --i) {
-    InputStep step;
-    step.kind = static_cast<InputStep::Kind>(rng.next_below(3));
-    step.index = rng.next();
-    step.examples = static_cast<std::uint32_t>(1 + rng.next_below(kBatchExamplesMax));
-    step.rate = std::min(std::fabs(finite(rng)), kRateMax);
-    for (std::size_t j = 0; step.kind == InputStep::Kind::kBackward && j < unit.leases.size();
-         ++j) {
-      step.gradients.push_back(std::make_shared<const Bytes>(bytes(rng)));
-    }
-    unit.steps.push_back(std::move(step));
-  }
-  return unit;
+void settle(Rng& rng, EvalUnit& unit) {
+  order_leases(rng, unit);
 }
 
-InputResult input_result(Rng& rng) {
-  InputResult result{UnitId{rng.next()}, {}, rng.next()};
-  for (std::size_t i = up_to(rng, 6); i > 0; --i) result.activations.push_back(bytes(rng));
-  return result;
-}
-
-PointsRequest points_request(Rng& rng) {
-  PointsRequest request{static_cast<PointSet>(rng.next_below(2)), {}};
-  std::uint64_t point = 0;
-  for (std::size_t i = 1 + up_to(rng, 9); i > 0; --i) {
-    point += 1 + rng.next_below(1000);
-    request.points.push_back(point);
-  }
-  return request;
-}
-
-Points points(Rng& rng) {
-  const PointsRequest request = points_request(rng);
-  Points points{request.set, request.points, {0}, {}, {}};
-  for (std::size_t i = 0; i < points.points.size(); ++i) {
-    for (const std::uint32_t feature : ascending(rng, 8, kFeaturesMax)) {
-      points.features.push_back(feature);
-      points.values.push_back(finite(rng));
-    }
-    points.offsets.push_back(static_cast<std::uint32_t>(points.features.size()));
-  }
-  return points;
-}
-
-EvalUnit eval_unit(Rng& rng) {
-  const QuantizedActivations codes = random_codes(5, 64, rng);
-  return {UnitId{rng.next()}, leases(rng), static_cast<std::uint32_t>(1 + rng.next_below(kTopKMax)),
-          std::make_shared<const Bytes>(pack(codes))};
-}
-
-EvalResult eval_result(Rng& rng) {
-  EvalResult result;
-  result.unit = UnitId{rng.next()};
-  result.top_k = static_cast<std::uint32_t>(rng.next_below(8));
-  result.compute_us = rng.next();
+void settle(Rng& rng, EvalResult& result) {
   for (std::size_t i = result.top_k == 0 ? 0 : up_to(rng, 9); i > 0; --i) {
     float score = std::fabs(finite(rng));
     for (std::uint32_t k = 0; k < result.top_k; ++k) {
@@ -209,170 +210,109 @@ EvalResult eval_result(Rng& rng) {
       if (rng.chance(1, 2)) score = std::nextafter(score, -1e30F);
     }
   }
-  return result;
 }
 
-ShardOffer shard_offer(Rng& rng) {
-  ShardOffer offer{number(rng), {}};
-  for (const std::uint32_t shard : ascending(rng, 20, kOutputShardsMax)) {
-    offer.shards.push_back({{ShardId{shard}, LeaseEpoch{rng.next()}}, {rng.next(), rng.next()}});
-  }
-  return offer;
+void settle(Rng& rng, RelaySum& sum) {
+  sum.units.resize(1 + up_to(rng, 20));
+  for (auto& unit : sum.units) unit = {number(rng), UnitId{rng.next()}};
 }
 
-Heartbeat heartbeat(Rng& rng) {
-  Heartbeat beat{rng.next(), rng.next(), std::nullopt, text(rng, kSentenceBytesMax)};
-  if (rng.chance(1, 2)) {
-    beat.news = RunNews{number(rng), number(rng), number(rng),    number(rng),
-                        number(rng), finite(rng), text(rng, 200), text(rng, 200)};
-  }
-  return beat;
+void settle(Rng& rng, ShardEntry& shard) {
+  shard.chunks_sent = static_cast<std::uint32_t>(up_to(rng, shard.chunks));
 }
 
-Bytes some_bytes(Rng& rng) {
-  Bytes bytes(up_to(rng, 300));
-  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(rng.next());
-  return bytes;
-}
-
-Message relay_message(std::size_t kind, Rng& rng) {
-  switch (kind) {
-    case 28: {
-      const std::uint32_t low = number(rng) / 2;
-      return RelayHello{low, low + number(rng) / 2, text(rng, kNameBytesMax),
-                        text(rng, kNameBytesMax), text(rng, kInviteBytesMax)};
-    }
-    case 29:
-      return RelayOpen{number(rng), text(rng, kNameBytesMax), {rng.next(), rng.next()}};
-    case 30: {
-      RelayFrame frame{number(rng), some_bytes(rng), {}};
-      frame.parts.resize(up_to(rng, kBatchesPerUnitMax));
-      for (auto& part : frame.parts) part = rng.next();
-      return frame;
-    }
-    case 31:
-      return RelayPart{rng.next(), std::make_shared<const Bytes>(some_bytes(rng))};
-    case 32:
-      return RelayClose{number(rng), text(rng, kSentenceBytesMax)};
-    case 33: {
-      RelaySum sum{rng.next(), rng.next(), {}, some_bytes(rng)};
-      sum.units.resize(1 + up_to(rng, 20));
-      for (auto& unit : sum.units) unit = {number(rng), UnitId{rng.next()}};
-      return sum;
-    }
-    default:
-      return RelaySplit{rng.next()};
+void settle(Rng& rng, RunStatus& status) {
+  for (ShardEntry& shard : status.shards) {
+    const std::size_t place = up_to(rng, status.volunteers.size());
+    shard.holder.reset();
+    if (place > 0) shard.holder = static_cast<std::uint32_t>(place - 1);
   }
 }
 
-Message lease_message(std::size_t kind, Rng& rng) {
-  const auto parts = static_cast<std::uint32_t>(1 + rng.next_below(kPartsMax));
-  const auto part = static_cast<std::uint32_t>(rng.next_below(parts));
-  switch (kind) {
-    case 3: {
-      LeaseGrant grant{lease(rng), number(rng), rng.next(), part, parts, {}, false};
-      grant.label_counts.resize(up_to(rng, 300));
-      for (auto& count : grant.label_counts) count = number(rng) >> rng.next_below(32);
-      if (rng.chance(1, 3)) {
-        grant.base_chunks = grant.chunks = 0;
-        grant.label_counts.clear();
-        grant.is_held = true;
-      }
-      return grant;
-    }
-    case 4:
-      return ChunkRequest{lease(rng), part};
-    case 5:
-      return ShardChunk{lease(rng), part, rows(rng)};
-    case 6:
-      return ShardReady{lease(rng)};
-    case 7:
-      return ReleaseRequest{lease(rng)};
-    case 8:
-      return HandOver{lease(rng), number(rng), rng.next(), part, parts, rows(rng)};
-    default:
-      return Revoke{lease(rng)};
+// ---- Any field ---------------------------------------------------------------------------------
+
+// Fills structs by their tables, within the bounds that these give.
+class FieldFiller {
+ public:
+  explicit FieldFiller(Rng& rng) : rng_(rng) {}
+
+  template <typename T, typename Ways, typename... Bound>
+  void operator()(const char* /*name*/, T& value, const Ways& /*ways*/, const Bound&... bound) {
+    fill(value, bound...);
   }
+
+  template <typename T>
+  void fill(T& value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      value = T{finite(rng_)};
+    } else if constexpr (std::is_same_v<T, bool>) {
+      value = rng_.chance(1, 2);
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      value = static_cast<T>(rng_.next());
+    } else if constexpr (kIsOptional<T>) {
+      if (rng_.chance(1, 2)) fill(value.emplace());
+    } else if constexpr (!IsData<T>) {
+      fields(value, *this);
+      settle(rng_, value);
+    } else {
+      if constexpr (std::is_same_v<T, Bytes>) value.resize(up_to(rng_, 300));
+      for (auto& byte : value) fill(byte);
+    }
+  }
+
+  void fill(SharedBytes& value) {
+    Bytes bytes;
+    fill(bytes);
+    value = std::make_shared<const Bytes>(std::move(bytes));
+  }
+
+  void fill(ModelConfig& value) { value = model(rng_); }
+
+  void fill(ShardRows& value) { value = rows(rng_); }
+
+  void fill(SparseUpdate& value) { value = random_update(rng_); }
+
+  void fill(std::string& value, std::size_t bytes_max) { value = text(rng_, bytes_max); }
+
+  template <typename T, typename Bound>
+  void fill(T& value, const Range<Bound>& range) {
+    if constexpr (std::is_floating_point_v<T>) {
+      value = std::clamp(std::fabs(finite(rng_)), range.least, range.most);
+    } else {
+      const auto least = static_cast<std::uint64_t>(range.least);
+      value = static_cast<T>(least + up_to(rng_, static_cast<std::uint64_t>(range.most) - least));
+    }
+  }
+
+  template <typename T>
+  void fill(std::vector<T>& values, const Count& count) {
+    values.resize(count.least + up_to(rng_, std::min<std::size_t>(count.most - count.least, 20)));
+    for (T& value : values) fill(value);
+  }
+
+  // Left to settle().
+  template <typename T, typename Pack, typename Unpack>
+  void fill(T& /*value*/, const Packed<Pack, Unpack>& /*packed*/) {}
+
+ private:
+  Rng& rng_;
+};
+
+template <typename T>
+Message random_one(Rng& rng) {
+  T message;
+  FieldFiller(rng).fill(message);
+  return message;
 }
+
+#define GLEANER_RANDOM_MESSAGE(type, lane, account) &random_one<type>,
+constexpr std::array kRandomMessages = {GLEANER_MESSAGES(GLEANER_RANDOM_MESSAGE)};
+#undef GLEANER_RANDOM_MESSAGE
 
 }  // namespace
 
 Message random_message(std::size_t kind, Rng& rng) {
-  switch (kind) {
-    case 0: {
-      const std::uint32_t low = number(rng) / 2;
-      return Hello{low,
-                   low + number(rng) / 2,
-                   text(rng, kNameBytesMax),
-                   text(rng, kNameBytesMax),
-                   number(rng),
-                   rng.next(),
-                   text(rng, kNameBytesMax),
-                   std::fabs(finite(rng)),
-                   text(rng, kInviteBytesMax),
-                   number(rng),
-                   rng.next(),
-                   {{text(rng, kKernelNameBytesMax), rng.next()}, {"axpy", rng.next()}}};
-    }
-    case 1: {
-      const auto beat = static_cast<std::uint32_t>(1 + rng.next_below(100'000));
-      return Welcome{number(rng),
-                     text(rng, kNameBytesMax),
-                     model(rng),
-                     beat,
-                     beat + 7,
-                     number(rng),
-                     rng.next(),
-                     LeaseEpoch{rng.next()},
-                     text(rng, kNameBytesMax),
-                     text(rng, kPurposeBytesMax)};
-    }
-    case 2:
-      return Refusal{error_code(rng), text(rng, kSentenceBytesMax), rng.chance(1, 2)};
-    case 10:
-      return train_unit(rng);
-    case 11:
-      return unit_result(rng);
-    case 12: {
-      const auto parts = static_cast<std::uint32_t>(1 + rng.next_below(50));
-      return ShardCommit{lease(rng), number(rng), parts - 1, parts, random_update(rng)};
-    }
-    case 13:
-      return CommitCredit{std::max(1u, number(rng))};
-    case 14:
-      return eval_unit(rng);
-    case 15:
-      return eval_result(rng);
-    case 16:
-      return heartbeat(rng);
-    case 17:
-      return Leaving{text(rng, kSentenceBytesMax)};
-    case 18:
-      return goodbye(rng);
-    case 19:
-      return shard_offer(rng);
-    case 20: {
-      const std::uint32_t least = number(rng) / 2;
-      return Observe{least, least + number(rng) / 2, text(rng, kNameBytesMax),
-                     text(rng, kInviteBytesMax)};
-    }
-    case 21:
-      return run_status(rng);
-    case 22:
-      return input_unit(rng);
-    case 23:
-      return input_result(rng);
-    case 24:
-      return points_request(rng);
-    case 25:
-      return points(rng);
-    case 26:
-      return access_answer(rng);
-    case 27:
-      return access_request(rng);
-    default:
-      return kind < 28 ? lease_message(kind, rng) : relay_message(kind, rng);
-  }
+  return kRandomMessages.at(kind)(rng);
 }
 
 SparseUpdate random_update(Rng& rng) {
@@ -403,6 +343,20 @@ QuantizedActivations random_codes(std::uint32_t examples, std::uint32_t hidden, 
     codes.codes.push_back(static_cast<std::uint8_t>(code > code_max(bits) ? -(code / 2) : code));
   }
   return codes;
+}
+
+bool are_equal(const Message& a, const Message& b) {
+  if (a.index() != b.index()) return false;
+  return std::visit(
+      [&](const auto& x) {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::equality_comparable<T>) {
+          return x == std::get<T>(b);
+        } else {
+          return encode(a) == encode(b);
+        }
+      },
+      a);
 }
 
 }  // namespace gleaner::testing

@@ -18,7 +18,7 @@ Message random_message(std::size_t kind, Rng& rng);
 SparseUpdate random_update(Rng& rng);
 QuantizedActivations random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng);
 
-// Deep equality: shared bytes are compared by content.
+// Deep equality; messages with shared bytes are compared as they are encoded.
 bool are_equal(const Message& a, const Message& b);
 
 }  // namespace gleaner::testing

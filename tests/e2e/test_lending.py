@@ -13,7 +13,7 @@ import threading
 import time
 import unittest
 
-from harness import BIN, ENDLESS, LATE_SECONDS, RUN_SECONDS, TIME_FACTOR, Cluster, EndToEndTest, Setup, finished, small_setup
+from harness import BIN, ENDLESS, LATE_SECONDS, ROOT, RUN_SECONDS, TIME_FACTOR, Cluster, EndToEndTest, Setup, finished, small_setup
 
 # Debian's own interpreter, to which Debian's modules belong.
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -267,6 +267,20 @@ class Control(Lending):
         code, _, error = self.verb(self.cluster.path("nobody"), "status")
         self.assertEqual(code, 1)
         self.assertIn("no volunteer answers", error)
+
+    def test_who_names_no_socket_asks_the_service_of_the_package_too(self):
+        unit = (ROOT / "tools/packaging/debian/gleaner-volunteer.service").read_text(encoding="utf-8")
+        folder = re.search("^RuntimeDirectory=(.+)$", unit, re.MULTILINE)[1]
+        runtime = self.cluster.path(folder)
+        runtime.mkdir()
+        self.start()
+        self.cluster.start("gleaner-volunteer", self.cluster.line(self.address), "--cache", "",
+                           environment={"RUNTIME_DIRECTORY": str(runtime)})
+        (socket,) = eventually(lambda: list(runtime.iterdir()), "its socket")
+        asked = subprocess.run([BIN / "gleaner-volunteer", "status"], capture_output=True, text=True, check=False,
+                               env={"HOME": str(self.cluster.path("home"))})
+        self.assertEqual(asked.returncode, 1, asked.stdout)
+        self.assertIn(f" /run/{folder}/{socket.name}: ", asked.stderr)
 
     def test_its_threads_give_way_each_as_far_as_its_work_allows(self):
         master, (volunteer,), _ = self.start("--nice", "idle")

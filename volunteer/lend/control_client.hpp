@@ -13,10 +13,14 @@
 
 namespace gleaner::volunteer {
 
-// Where a volunteer listens, and where one that asks looks, first to last: what was given, else the
-// folder that systemd made for the service, the user's runtime folder, the cache folder. Nowhere
-// where none of them is known. Windows: what was given, else a pipe named after the user.
+// Where a volunteer listens, at the first of these: what was given, else the folder that systemd
+// made for the service, the user's runtime folder, the cache folder. Nowhere where none of them is
+// known. Windows: what was given, else a pipe named after the user.
 std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder);
+
+// Where one that asks looks, first to last: the same, and then where the service of Debian's
+// package listens.
+std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder);
 
 // A connection for several requests.
 class ControlClient {

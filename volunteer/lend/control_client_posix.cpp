@@ -16,6 +16,9 @@ namespace gleaner::volunteer {
 namespace {
 
 constexpr timeval kPatience{5, 0};
+constexpr char kSocketName[] = "control";
+// That systemd makes for gleaner-volunteer.service, and a user's runtime folder holds.
+constexpr char kFolderName[] = "gleaner-volunteer";
 
 Error failure(const std::string& what) {
   const int code = errno;
@@ -27,16 +30,24 @@ Error failure(const std::string& what) {
 std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder) {
   if (!given.empty()) return {given};
   std::vector<std::string> paths;
-  const auto add = [&](const char* folder, const char* rest) {
+  const auto add = [&](const char* folder, const char* within = "") {
     if (folder != nullptr && *folder != '\0') {
-      paths.push_back((std::filesystem::path(folder) / rest).string());
+      paths.push_back((std::filesystem::path(folder) / within / kSocketName).string());
     }
   };
   // NOLINTBEGIN(concurrency-mt-unsafe): at the start there is one thread
-  add(std::getenv("RUNTIME_DIRECTORY"), "control");
-  add(std::getenv("XDG_RUNTIME_DIR"), "gleaner-volunteer/lend");
+  add(std::getenv("RUNTIME_DIRECTORY"));
+  add(std::getenv("XDG_RUNTIME_DIR"), kFolderName);
   // NOLINTEND(concurrency-mt-unsafe)
-  add(cache_folder.c_str(), "control");
+  add(cache_folder.c_str());
+  return paths;
+}
+
+std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder) {
+  std::vector<std::string> paths = control_paths(given, cache_folder);
+  if (given.empty()) {
+    paths.push_back((std::filesystem::path("/run") / kFolderName / kSocketName).string());
+  }
   return paths;
 }
 

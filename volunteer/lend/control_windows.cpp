@@ -72,6 +72,10 @@ std::vector<std::string> control_paths(const std::string& given,
   return {fmt::format("{}gleaner-volunteer-{}", kPipes, user == nullptr ? "" : user)};
 }
 
+std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder) {
+  return control_paths(given, cache_folder);
+}
+
 Result<ControlClient> ControlClient::connect(const std::string& path) {
   const std::wstring name = pipe_name(path);
   for (;;) {

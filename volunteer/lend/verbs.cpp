@@ -37,9 +37,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Where the service of Debian's package listens, its RUNTIME_DIRECTORY.
-constexpr char kServiceSocket[] = "/run/gleaner-volunteer/lend";
-
 struct Verb {
   const char* name;
   const char* doc;
@@ -106,9 +103,7 @@ std::optional<ExitCode> fail_if_meant(const std::string& word) {
 // From the first place where somebody answers.
 Result<std::string> ask_first(const Flags& flags, const std::string& request) {
   std::string tried;
-  std::vector<std::string> paths = control_paths(flags.control, flags.cache);
-  if (flags.control.empty()) paths.emplace_back(kServiceSocket);
-  for (const std::string& path : paths) {
+  for (const std::string& path : paths_to_ask(flags.control, flags.cache)) {
     Result<std::string> answer = ask_volunteer(path, request);
     if (answer) return answer;
     tried += (tried.empty() ? "" : "; ") + answer.error().message;

@@ -448,7 +448,6 @@ struct EventJson {
             {"rounds", e.rounds},
             {"batches", record.batches},
             {"epoch", record.epoch},
-            {"epochs_done", record.epoch},
             {"epochs", e.epochs},
             {"ends_epoch", e.ends_epoch},
             {"loss", known(record.loss)},
@@ -459,13 +458,9 @@ struct EventJson {
   }
 
   Json operator()(const Evaluated& e) const {
-    Json json = {{"event", "evaluated"},
-                 {"checkpoint", e.checkpoint},
-                 {"epoch", e.epoch},
-                 {"epochs_done", e.epoch},
-                 {"epochs", e.epochs},
-                 {"points", e.evaluation.points},
-                 {"all", e.evaluation.all_points}};
+    Json json = {
+        {"event", "evaluated"}, {"checkpoint", e.checkpoint},    {"epoch", e.epoch},
+        {"epochs", e.epochs},   {"points", e.evaluation.points}, {"all", e.evaluation.all_points}};
     add_precision(json, e.evaluation.precision);
     json["seconds"] = known(e.seconds);
     return json;
@@ -553,11 +548,6 @@ std::string progress_json(const RunProgress& p) {
   json["bytes_down"] = tenths(p.bytes_down);
   json["bytes_up"] = tenths(p.bytes_up);
   json["waiting_for"] = p.waiting_for.empty() ? Json() : Json(p.waiting_for);
-  // The old names, which the next release drops.
-  json["phase"] = p.stage == RunStage::kDone ? "finished" : stage_name(p.stage);
-  json["rounds_done"] = p.round;
-  json["batches_done"] = p.batch;
-  json["epochs_done"] = p.epoch;
   return dump(json);
 }
 

@@ -359,7 +359,7 @@ class Network(CliTest):
 
     def test_a_master_waits_for_volunteers_and_stops_when_told(self):
         master, _ = self.listening()
-        master.wait_event("progress", lambda e: e["stage"] == e["phase"] == "waiting" and e["waiting_for"])
+        master.wait_event("progress", lambda e: e["stage"] == "waiting" and e["waiting_for"])
         master.signal(signal.SIGTERM)
         self.assertEqual(master.wait_exit(), 0)
         self.assertEqual(master.events()[-1]["event"], "stopped")

@@ -76,8 +76,6 @@ RecipeChosen recipe_chosen(const MasterConfig& config, const std::vector<RecipeC
   return chosen;
 }
 
-namespace {
-
 DatasetFacts facts_of(const PackedDataset& train) {
   const PackedSummary& summary = train.summary();
   DatasetFacts facts;
@@ -89,6 +87,18 @@ DatasetFacts facts_of(const PackedDataset& train) {
   facts.features_per_point = static_cast<double>(summary.feature_entries) / points;
   return facts;
 }
+
+RecipeRequest recipe_request(const MasterConfig& config, std::optional<std::uint32_t> hidden) {
+  const ModelOverrides& set = config.model;
+  return {config.recipe,
+          set.get(&ModelConfig::epochs),
+          set.get(&ModelConfig::batch_examples),
+          set.get(&ModelConfig::staleness),
+          hidden,
+          config.commit_share};
+}
+
+namespace {
 
 // The identity of the run that the store holds, if there is one that can be read: opening it tells
 // what is wrong.
@@ -281,10 +291,7 @@ Result<RunData> open_run_data(const MasterConfig& config,
   }
   const std::optional<RunIdentity> stored = stored_identity(config.run.store);
   Recipe proposed =
-      recipe(facts_of(*data.train), {config.recipe, config.model.get(&ModelConfig::epochs),
-                                     config.model.get(&ModelConfig::batch_examples),
-                                     config.model.get(&ModelConfig::staleness),
-                                     hidden_in_effect(config, data, stored), config.commit_share});
+      recipe(facts_of(*data.train), recipe_request(config, hidden_in_effect(config, data, stored)));
   proposed.model.data_fingerprint = data.train->fingerprint();
   if (stored) keep_choices(proposed, stored->model);
   if (data.initial) {

@@ -40,6 +40,11 @@ std::uint64_t evaluation_sample(const ModelConfig& model, std::uint64_t label_en
 RecipeChosen recipe_chosen(const MasterConfig& config, const std::vector<RecipeChoice>& choices,
                            const ModelConfig& model);
 
+// A recipe is made of the figures of the data, and of what `config` fixes beside the width in
+// effect.
+DatasetFacts facts_of(const PackedDataset& train);
+RecipeRequest recipe_request(const MasterConfig& config, std::optional<std::uint32_t> hidden);
+
 struct RunData {
   std::unique_ptr<PackedDataset> train;
   std::unique_ptr<PackedDataset> test;  // null without a test file

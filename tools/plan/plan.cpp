@@ -69,10 +69,11 @@ Shape shape_of(const PlanInput& input) {
   const bool has_tables = m.sampling == Sampling::kLsh;
   const double chosen = m.sampling == Sampling::kAll ? s.labels : m.active_cap;
   s.drawn = has_tables ? m.random_negatives : m.sampling == Sampling::kRandom ? chosen : 0.0;
-  s.active = std::min(s.labels, chosen + (has_tables ? s.drawn : 0.0) + input.labels_per_point);
+  s.active =
+      std::min(s.labels, chosen + (has_tables ? s.drawn : 0.0) + input.facts.labels_per_point);
   s.drawn = std::min(s.drawn, s.active);
   const double choices = kOwnChoice * (s.active - s.drawn) + s.drawn;
-  const double words = kOwnChoice * input.features_per_point;
+  const double words = kOwnChoice * input.facts.features_per_point;
   const double run = static_cast<double>(m.points) * m.epochs;
   s.output_rows = reached(choices * s.examples(), s.labels);
   s.input_rows = reached(words * s.examples(), s.features);
@@ -102,7 +103,7 @@ TrafficPlan traffic_of(const PlanInput& input, const Shape& s) {
   const double code = input.model.activation_bits / 8.0;
   const double codes =
       is_wide(input.model) ? 0 : 4 + s.hidden * std::min(code, 1.0 / 8 + on * code);
-  const double labels = std::max(input.labels_per_point * s.share, 1e-3);
+  const double labels = std::max(input.facts.labels_per_point * s.share, 1e-3);
   const double label_bytes = std::ceil(std::log2(std::max(s.labels / labels, 2.0)) / 7);
   const double entry_bytes = (kGradientBits - input.model.gradient_step_log2) / 8;
   const double gradient = 1 + on * s.hidden * entry_bytes;
@@ -125,7 +126,8 @@ TrafficPlan traffic_of(const PlanInput& input, const Shape& s) {
                         4 * s.stored_features * s.hidden * s.input_share);
   // Examples come once to those who need their features.
   if (is_wide(input.model) || s.inputs > 0) {
-    t.download += kWire * kFeatureBytes * input.features_per_point * double(input.model.points);
+    t.download +=
+        kWire * kFeatureBytes * input.facts.features_per_point * double(input.model.points);
   }
   return t;
 }
@@ -135,7 +137,7 @@ void add_pace(const PlanInput& input, const StepCosts& costs, const Shape& s, Pl
   const double byte = input.volunteers.mbit > 0 ? 8e-6 / input.volunteers.mbit : 0;
   const double master_byte = input.master.mbit > 0 ? 8e-6 / input.master.mbit : 0;
   // A volunteer's threads share its shards evenly.
-  const double features = s.features > 0 ? input.features_per_point * costs.feature : 0;
+  const double features = s.features > 0 ? input.facts.features_per_point * costs.feature : 0;
   const double volunteer =
       s.batch *
           ((s.share * s.active * costs.visit + s.input_share * features) / input.volunteers.cores +
@@ -177,7 +179,7 @@ void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
   plan.store_most =
       3 * plan.store_content + 2 * (s.output_rows + s.input_rows) * (s.width / 2 + kStagedRowBytes);
   const double data = static_cast<double>(input.model.points) *
-                      (8 * input.features_per_point + 4 * input.labels_per_point + 16);
+                      (8 * input.facts.features_per_point + 4 * input.facts.labels_per_point + 16);
   const double input_layer =
       s.inputs > 0 ? 0 : 4 * s.features * (s.hidden + 2) + 4 * s.input_rows * s.hidden;
   // Two rounds of activations are kept for replays; parts of commits have come, a byte a weight.

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/model/model_config.hpp"
+#include "common/model/recipe.hpp"
 #include "common/result.hpp"
 #include "common/train/wide_trainer.hpp"
 
@@ -31,9 +31,8 @@ struct Machines {
 };
 
 struct PlanInput {
-  ModelConfig model{};  // a valid one
-  double features_per_point = 0;
-  double labels_per_point = 0;
+  ModelConfig model{};         // a valid one
+  DatasetFacts facts{};        // the means per example; the numbers are the model's
   WideWeights wide_weights{};  // without a hidden layer
   // The fraction of ReLU units that are not zero, before dropout.
   double rectified_on = 0.75;

@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <tuple>
 
 #include "common/limits.hpp"
 #include "common/result.hpp"
@@ -30,10 +29,12 @@ constexpr BatchIndex kBatches = kWarmUpBatches + 50;
 constexpr double kVisitsPerFeature = 7;
 
 struct PlanFlags {
-  DatasetFacts facts{
-      .points = 100'000, .features = 100'000, .labels_per_point = 5, .features_per_point = 50};
   MasterConfig config;
-  PlanInput input{.volunteers = {.count = 2, .cores = 4, .mbit = 1000},
+  PlanInput input{.facts = {.points = 100'000,
+                            .features = 100'000,
+                            .labels_per_point = 5,
+                            .features_per_point = 50},
+                  .volunteers = {.count = 2, .cores = 4, .mbit = 1000},
                   .round_trip = 1e-3,
                   .master = {.cores = 4, .mbit = 1000}};
   double core_speed = 0;
@@ -57,18 +58,15 @@ Result<ModelConfig> model_of(const DatasetFacts& facts, const MasterConfig& conf
   least.features = facts.features;
   least.labels = facts.labels;
   least.output_shards = least.round_batches = 1;
-  const auto& set = config.model;
-  least.epochs = set.get(&ModelConfig::epochs).value_or(1);
-  least.batch_examples = set.get(&ModelConfig::batch_examples).value_or(1);
-  least.hidden = set.get(&ModelConfig::hidden).value_or(least.hidden);
+  const RecipeRequest set = recipe_request(config, config.model.get(&ModelConfig::hidden));
+  least.epochs = set.epochs.value_or(1);
+  least.batch_examples = set.batch_examples.value_or(1);
+  least.hidden = set.hidden.value_or(least.hidden);
   if (auto valid = validate(least); !valid) return valid.error();
   if (is_wide(least)) {
     return Error{ErrorCode::kInvalidArgument, "hidden is 0: give --data, from which rows follow"};
   }
-  const RecipeRequest request{config.recipe, set.get(&ModelConfig::epochs),
-                              set.get(&ModelConfig::batch_examples),
-                              set.get(&ModelConfig::staleness), least.hidden};
-  ModelConfig model = recipe(facts, request).model;
+  ModelConfig model = recipe(facts, recipe_request(config, least.hidden)).model;
   model.hidden = least.hidden;
   return effective_model(config, model);
 }
@@ -95,17 +93,14 @@ Result<StepCosts> measure_costs(const RunData& data, const PlanInput& input, dou
   const double each = static_cast<double>(end - begin) / CLOCKS_PER_SEC / examples;
   StepCosts costs;
   const double aside = data.model.hidden * (costs.around + costs.add_unit);
-  const double features = is_wide(data.model) ? 0 : input.features_per_point * kVisitsPerFeature;
+  const double features =
+      is_wide(data.model) ? 0 : input.facts.features_per_point * kVisitsPerFeature;
   costs.visit = std::max(each - aside, each / 2) / (active + features);
   return costs;
 }
 
 Cell bytes(double count) {
   return cell_bytes(static_cast<std::uint64_t>(count));
-}
-
-Cell per_example(double count) {
-  return {count, fmt::format("{:.0f} B", count)};
 }
 
 Cell seconds(double count) {
@@ -134,9 +129,9 @@ Report report_of(const PlanInput& input, const Plan& plan) {
   report.fact("deaths_fraction", "time that deaths take", cell_share(plan.deaths_fraction, 1));
   const TrafficPlan& t = plan.traffic;
   report.section("traffic", "Bytes per example, on the wire");
-  report.fact("down", "a volunteer, down", per_example(t.down));
-  report.fact("up", "a volunteer, up", per_example(t.up));
-  report.fact("commit_up", "  of it commits", per_example(t.commit_up));
+  report.fact("down", "a volunteer, down", cell_number(t.down, 0));
+  report.fact("up", "a volunteer, up", cell_number(t.up, 0));
+  report.fact("commit_up", "  of it commits", cell_number(t.commit_up, 0));
   report.fact("download_bytes", "a volunteer's download", bytes(t.download));
   report.fact("epoch_bytes", "an epoch, the master's link",
               bytes((t.down + t.up) * plan.holders * static_cast<double>(m.points)));
@@ -152,24 +147,18 @@ Result<void> run_plan(PlanFlags& flags) {
   PlanInput& input = flags.input;
   RunData data;
   if (flags.config.data.train.empty()) {
-    const auto model = model_of(flags.facts, flags.config);
+    const auto model = model_of(input.facts, flags.config);
     if (!model) return model.error();
     input.model = *model;
-    input.features_per_point = flags.facts.features_per_point;
-    input.labels_per_point = flags.facts.labels_per_point;
   } else {
     auto opened = open_run_data(flags.config, {});
     if (!opened) return opened.error();
     data = std::move(*opened);
-    const PackedSummary summary = data.train->summary();
-    const auto points = static_cast<double>(data.train->points());
     input.model = data.model;
-    input.features_per_point = static_cast<double>(summary.feature_entries) / points;
-    input.labels_per_point = static_cast<double>(summary.label_entries) / points;
+    input.facts = facts_of(*data.train);
     input.wide_weights = data.wide_weights;
   }
   StepCosts costs;
-  costs.feature = costs.visit * kVisitsPerFeature;
   // Before anything is measured.
   Result<Plan> plan = make_plan(input, costs);
   if (!plan) return plan.error();
@@ -188,18 +177,6 @@ Result<void> run_plan(PlanFlags& flags) {
                       "plan", data.train ? flags.config.data.train : "this machine");
 }
 
-// Flags that set a field of the model.
-constexpr std::tuple<const char*, std::uint32_t ModelConfig::*, const char*> kModelFlags[] = {
-    {"--hidden", &ModelConfig::hidden, "width of the hidden layer; 0: none"},
-    {"--active", &ModelConfig::active_cap, "neurons chosen for an example, besides its labels"},
-    {"--batch", &ModelConfig::batch_examples, "examples per batch"},
-    {"--staleness", &ModelConfig::staleness, "the lag, in batches"},
-    {"--round-batches", &ModelConfig::round_batches, "batches per round"},
-    {"--shards", &ModelConfig::output_shards, "output shards"},
-    {"--input-shards", &ModelConfig::input_shards, "input shards"},
-    {"--epochs", &ModelConfig::epochs, "how often every example is seen"},
-};
-
 }  // namespace
 
 void add_plan_command(CLI::App& app, int& exit_status) {
@@ -216,15 +193,23 @@ void add_plan_command(CLI::App& app, int& exit_status) {
         ->check(CLI::Range(std::is_integral_v<Value> ? 1.0 : 0.0, high));
   };
   const auto* data = verb.add_option("--data", flags->config.data.train, "a training file");
-  const auto* labels = verb.add_option("--labels", flags->facts.labels, "output neurons");
-  range("--features", flags->facts.features, kFeaturesMax, "of the data set");
-  range("--points", flags->facts.points, 1e15, "training examples");
-  range("--labels-per-point", flags->facts.labels_per_point, 1e4, "mean");
-  range("--features-per-point", flags->facts.features_per_point, 1e5, "mean");
-  for (const auto& [name, member, what] : kModelFlags) {
-    verb.add_option_function<std::uint32_t>(
-        name, [flags, m = member](auto value) { flags->config.model.set(m, value); }, what);
-  }
+  const auto* labels = verb.add_option("--labels", flags->input.facts.labels, "output neurons");
+  range("--features", flags->input.facts.features, kFeaturesMax, "of the data set");
+  range("--points", flags->input.facts.points, 1e15, "training examples");
+  range("--labels-per-point", flags->input.facts.labels_per_point, 1e4, "mean");
+  range("--features-per-point", flags->input.facts.features_per_point, 1e5, "mean");
+  const auto model = [&](const char* name, std::uint32_t ModelConfig::*m, const char* what) {
+    const auto take = [flags, m](std::uint32_t value) { flags->config.model.set(m, value); };
+    verb.add_option_function<std::uint32_t>(name, take, what);
+  };
+  model("--hidden", &ModelConfig::hidden, "width of the hidden layer; 0: none");
+  model("--active", &ModelConfig::active_cap, "neurons chosen for an example, besides its labels");
+  model("--batch", &ModelConfig::batch_examples, "examples per batch");
+  model("--staleness", &ModelConfig::staleness, "the lag, in batches");
+  model("--round-batches", &ModelConfig::round_batches, "batches per round");
+  model("--shards", &ModelConfig::output_shards, "output shards");
+  model("--input-shards", &ModelConfig::input_shards, "input shards");
+  model("--epochs", &ModelConfig::epochs, "how often every example is seen");
   constexpr double kGib = 1 << 30;
   Machines& each = flags->input.volunteers;
   Machines& master = flags->input.master;

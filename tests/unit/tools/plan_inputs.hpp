@@ -31,8 +31,8 @@ inline PlanInput small_input() {
   input.model.batch_examples = 100;
   input.model.round_batches = 10;
   input.model.staleness = 16;
-  input.features_per_point = 10;
-  input.labels_per_point = 2;
+  input.facts.features_per_point = 10;
+  input.facts.labels_per_point = 2;
   input.volunteers = {.count = 4, .cores = 1, .mbit = 0};
   set_message_sizes(input);
   return input;
@@ -66,8 +66,8 @@ inline PlanInput simulated(std::uint32_t volunteers, double mbit) {
   input.model.batch_examples = 256;
   input.model.round_batches = 64;
   input.model.staleness = 16;
-  input.features_per_point = 1;
-  input.labels_per_point = 10;
+  input.facts.features_per_point = 1;
+  input.facts.labels_per_point = 10;
   input.volunteers = {.count = volunteers, .cores = 1, .mbit = mbit};
   input.round_trip = 2 * (0.005 + 0.045 * volunteers / (volunteers + 1));
   input.master.mbit = 1'000;

@@ -81,7 +81,7 @@ TEST_CASE("plan: draws are independent, of what tables bring half", "[plan]") {
   input.model.random_negatives = 100;
   input.model.round_batches = 1;
   input.model.features = 100;
-  input.labels_per_point = 0;
+  input.facts.labels_per_point = 0;
   const double reached = 100'000 * (1 - std::exp(-(0.5 * 1'600 + 100) * 100 / 100'000));
   const Plan plan = planned(input, kFree);
   REQUIRE(plan.active == 1'700);
@@ -97,7 +97,7 @@ TEST_CASE("plan: sizes of messages are those of the codec", "[plan]") {
   input.model.labels = 52'946;
   input.model.batch_examples = 128;
   input.volunteers.count = 2;
-  input.labels_per_point = 20;
+  input.facts.labels_per_point = 20;
   const TrafficPlan traffic = planned(input, kFree).traffic;
   const double headers = 1 + 66.0 / 1448;
   REQUIRE(traffic.unit_down / headers == Approx(107.8).epsilon(0.05));
@@ -116,8 +116,8 @@ TEST_CASE("plan: more of anything is never slower", "[plan]") {
                           .labels = 1'000 + static_cast<std::uint32_t>(rng.next_below(5'000'000))})
                       .model;
     input.model.staleness = static_cast<std::uint32_t>(rng.next_below(64));
-    input.features_per_point = 30;
-    input.labels_per_point = 5;
+    input.facts.features_per_point = 30;
+    input.facts.labels_per_point = 5;
     input.volunteers = {.count = 1 + static_cast<std::uint32_t>(rng.next_below(20)),
                         .cores = 1 + static_cast<std::uint32_t>(rng.next_below(8)),
                         .mbit = 1 + static_cast<double>(rng.next_below(1'000))};

@@ -22,13 +22,13 @@
 #include "master/in_process_volunteers.hpp"
 #include "master/run_data.hpp"
 #include "master/see/progress_source.hpp"
-#include "master/see/readers.hpp"
+#include "master/see/run_api.hpp"
 #include "master/shell/checkpoint_policy.hpp"
 #include "master/shell/disk_gauge.hpp"
 #include "master/shell/keeper.hpp"
 #include "master/shell/resume_point.hpp"
 #include "master/shell/threaded_runner.hpp"
-#include "storage/master_note.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

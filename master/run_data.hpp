@@ -19,7 +19,6 @@
 #include "master/core/core_config.hpp"
 #include "master/see/run_events.hpp"
 #include "storage/keep/initial_model.hpp"
-#include "storage/keep/wide_start.hpp"
 
 namespace gleaner {
 

@@ -29,7 +29,7 @@ struct ModelConfig {
   std::uint32_t features = 0;
   std::uint32_t labels = 0;
 
-  // Without a hidden layer: rows of a shard at most, which follow from the data (wide_start.hpp).
+  // Without a hidden layer: rows of a shard at most; they follow from the data (initial_model.hpp).
   std::uint32_t wide_rows = 0;
 
   std::uint64_t seed = 1;

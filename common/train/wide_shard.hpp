@@ -10,7 +10,7 @@
 // A label's row begins as the sum of its examples. Training on one of them leaves it out: the
 // example's own part of the score is subtracted, for the row would otherwise know it by heart. The
 // state of a neuron's first stored row says how much the square of a feature counts in that part
-// (storage/keep/wide_start.hpp). A label with a single example does not learn from that example.
+// (storage/keep/initial_model.hpp). A label with a single example does not learn from that example.
 //
 // One thread at a time.
 #pragma once

@@ -10,11 +10,39 @@
 #include <vector>
 
 #include "common/data/packed_writer.hpp"
+#include "common/result.hpp"
 #include "common/thread_pool.hpp"
 #include "storage/infer/questions.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
+
+Result<std::unique_ptr<AnsweringModel>> AnsweringModel::open(std::unique_ptr<RunStore> run,
+                                                             const AnsweringOptions& options) {
+  std::unique_ptr<AnsweringModel> made(new AnsweringModel(options));
+  auto model = StoredModel::open(std::move(run), made->pool_, options.kept_bytes_max);
+  if (!model) return model.error();
+  made->model_ = std::move(*model);
+  if (options.candidates != 0) {
+    auto tables = TableSearch::open(*made->model_, options.candidates);
+    if (!tables) return tables.error();
+    made->tables_ = std::move(*tables);
+    return made;
+  }
+  // An example without features reads every shard.
+  const ExampleView nothing;
+  if (auto read = made->model_->top({&nothing, 1}, 1); !read) return read.error();
+  return made;
+}
+
+Result<std::vector<ScoredLabel>> AnsweringModel::top(std::span<const ExampleView> examples,
+                                                     std::uint32_t top_k, bool through_tables) {
+  if (examples.empty()) return std::vector<ScoredLabel>();
+  if (!through_tables) return model_->top(examples, top_k);
+  GLEANER_CHECK(tables_ != nullptr);
+  return tables_->top(model_->encode(examples), top_k);
+}
+
 namespace {
 
 // How long an unused model stays, and for how long one passes for the newest without a look.

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "storage/engine/store_folder.hpp"
-#include "storage/master_note.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "common/counter_random.hpp"
-#include "storage/keep/wide_start.hpp"
+#include "storage/keep/initial_model.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 
 namespace gleaner::sim {

@@ -9,7 +9,7 @@
 
 #include "common/result.hpp"
 #include "storage/engine/rocks_store.hpp"
-#include "storage/master_note.hpp"
+#include "storage/engine/store_folder.hpp"
 
 namespace gleaner {
 namespace {

@@ -17,7 +17,6 @@
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/dataset/dataset_stream.hpp"
 #include "tools/dataset/text_records.hpp"
-#include "tools/dataset/text_source.hpp"
 
 namespace gleaner {
 namespace {

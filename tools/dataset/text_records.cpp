@@ -1,9 +1,21 @@
 #include "tools/dataset/text_records.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
 
 #include "common/data/text_encoding.hpp"
+#include "tools/cli/console.hpp"
 
 namespace gleaner {
 
@@ -171,6 +183,219 @@ std::string form_inside(std::string_view label) {
     if (label.find(separator) != std::string_view::npos) return separator;
   }
   return {};
+}
+
+namespace {
+
+// The path of an open descriptor on Linux, whether or not its file has a name.
+std::string path_of(int fd) {
+  return fmt::format("/proc/self/fd/{}", fd);
+}
+
+Error failure(const std::string& name, const char* what) {
+  return {ErrorCode::kIo,
+          fmt::format("{}: {}: {}", name, what, std::generic_category().message(errno))};
+}
+
+// A file that no folder names; -1 with errno.
+int open_nameless() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  std::string path = (folder / "gleaner-XXXXXX").string();
+  const int fd = ::mkostemp(path.data(), O_CLOEXEC);
+  if (fd >= 0) ::unlink(path.c_str());
+  return fd;
+}
+
+// Calls that a signal interrupts are made again.
+template <typename Call>
+ssize_t uninterrupted(Call call) {
+  for (;;) {
+    const ssize_t count = call();
+    if (count >= 0 || errno != EINTR) return count;
+  }
+}
+
+Result<void> copy(const std::string& name, int from, int to) {
+  std::array<char, std::size_t{1} << 16> bytes;
+  for (;;) {
+    const ssize_t count = uninterrupted([&] { return ::read(from, bytes.data(), bytes.size()); });
+    if (count < 0) return failure(name, "cannot be read");
+    if (count == 0) return {};
+    for (ssize_t done = 0; done < count;) {
+      const ssize_t written = uninterrupted(
+          [&] { return ::write(to, bytes.data() + done, static_cast<std::size_t>(count - done)); });
+      if (written < 0) {
+        return failure(name, "cannot be copied to a temporary file (TMPDIR says where)");
+      }
+      done += written;
+    }
+  }
+}
+
+}  // namespace
+
+Result<SpooledFile> SpooledFile::of(const std::string& path) {
+  const bool is_standard_input = path == "-";
+  SpooledFile file(is_standard_input ? "standard input" : path,
+                   is_standard_input ? path_of(STDIN_FILENO) : path);
+
+  struct stat status {};
+
+  const bool is_stream = ::stat(file.path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
+                         !S_ISDIR(status.st_mode);
+  if (!is_stream) return file;
+  const int from =
+      is_standard_input ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (from < 0) return failure(file.name_, "cannot be opened");
+  file.copy_ = open_nameless();
+  Result<void> copied = file.copy_ < 0 ? failure(file.name_, "cannot be copied to a temporary file")
+                                       : copy(file.name_, from, file.copy_);
+  ::close(from);
+  if (!copied) return copied.error();
+  file.path_ = path_of(file.copy_);
+  return file;
+}
+
+SpooledFile::SpooledFile(SpooledFile&& other) noexcept
+    : name_(std::move(other.name_)),
+      path_(std::move(other.path_)),
+      copy_(std::exchange(other.copy_, -1)) {}
+
+SpooledFile::~SpooledFile() {
+  if (copy_ >= 0) ::close(copy_);
+}
+
+Result<std::unique_ptr<ByteSource>> SpooledFile::open() const {
+  return open_file_source(path_, name_);
+}
+
+namespace {
+
+// Texts with tags that the form of tags is recognised by.
+constexpr std::uint64_t kTagTextsMax = 1000;
+
+Result<RecordOptions> options_of(const TextFlags& flags) {
+  RecordOptions options;
+  options.encoding = flags.encoding;
+  if (!flags.quote.empty()) options.has_quotes = flags.quote == "double";
+  if (flags.separator.empty()) return options;
+  if (flags.separator == "tab" || flags.separator == "\\t") {
+    options.separator = '\t';
+  } else if (flags.separator.size() == 1 && flags.separator != "\"") {
+    options.separator = flags.separator.front();
+  } else {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--separator '{}' is not one character; as in --separator ';', or tab",
+                             flags.separator)};
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<TextSource> TextSource::open(const TextFlags& flags, TextFields fields) {
+  Result<RecordOptions> options = options_of(flags);
+  if (!options) return options.error();
+  Result<SpooledFile> file = SpooledFile::of(flags.source);
+  if (!file) return file.error();
+  TextSource source(std::move(*file), std::move(*options), std::move(fields));
+  if (flags.form.empty()) {
+    if (auto known = source.recognise_form(flags.source); !known) return known.error();
+  } else {
+    source.options_.form = flags.form == "csv"   ? RecordForm::kCsv
+                           : flags.form == "tsv" ? RecordForm::kTsv
+                                                 : RecordForm::kJson;
+  }
+  if (source.fields_.tag_separator.empty()) {
+    if (auto known = source.recognise_tags(); !known) return known.error();
+  }
+  return source;
+}
+
+Result<std::unique_ptr<TextRecords>> TextSource::records() const {
+  Result<std::unique_ptr<ByteSource>> bytes = file_.open();
+  if (!bytes) return bytes.error();
+  return TextRecords::open(std::move(*bytes), options_, fields_);
+}
+
+Result<void> TextSource::recognise_form(const std::string& path) {
+  Result<std::unique_ptr<ByteSource>> bytes = file_.open();
+  if (!bytes) return bytes.error();
+  bytes = as_utf8(std::move(*bytes), options_.encoding);
+  if (!bytes) return bytes.error();
+  std::array<char, 256> begin;
+  Result<std::size_t> count = (*bytes)->read(begin);
+  if (!count) return count.error();
+  options_.form = record_form(path, {begin.data(), *count});
+  return {};
+}
+
+Result<void> TextSource::recognise_tags() {
+  fields_.tag_separator = std::string(kTagComma);  // GCC 12 warns of a plain assignment
+  Result<std::unique_ptr<TextRecords>> all = records();
+  if (!all) return all.error();
+  TagFormGuess guess;
+  TextRecord record;
+  while (guess.texts() < kTagTextsMax) {
+    Result<bool> has_record = (*all)->next(record);
+    if (!has_record) return has_record.error();
+    if (!*has_record) break;
+    guess.add(record.uncut_tags);
+  }
+  cuts_as_recognised_ = guess.texts() > 0;
+  fields_.tag_separator = guess.form();
+  if (fields_.tag_separator != kTagComma) {
+    notes_.push_back(
+        fmt::format("tags are read as --tag-separator '{}' reads them; give another if "
+                    "that is wrong",
+                    fields_.tag_separator));
+  }
+  return {};
+}
+
+Result<std::uint64_t> TextSource::for_each(
+    const char* doing, const std::function<Result<void>(const TextRecord&, std::uint64_t)>& use) {
+  Result<std::unique_ptr<TextRecords>> all = records();
+  if (!all) return all.error();
+  ProgressLine progress(doing);
+  TextRecord record;
+  for (std::uint64_t index = 0;; ++index) {
+    Result<bool> has_record = (*all)->next(record);
+    if (!has_record) return has_record.error();
+    if (!*has_record) {
+      const std::string warning = (*all)->warning();
+      const bool is_new = std::ranges::find(notes_, warning) == notes_.end();
+      if (!warning.empty() && is_new) notes_.push_back(warning);
+      return index;
+    }
+    for (const std::string& tag : cut_tags(record.uncut_tags, fields_.tag_separator)) {
+      record.add_tag(tag);
+    }
+    if (Result<void> used = use(record, index); !used) return used.error();
+    const ByteSource& source = (*all)->source();
+    if (index % 1024 == 0) progress.show(source.position(), source.total(), "bytes");
+  }
+}
+
+void TextSource::note_labels(const std::vector<std::string>& labels) {
+  if (!cuts_as_recognised_) return;
+  std::string form;
+  std::string example;
+  std::size_t count = 0;
+  for (const std::string& label : labels) {
+    const std::string inside = form_inside(label);
+    if (inside.empty() || (!form.empty() && inside != form)) continue;
+    if (count++ == 0) {
+      form = inside;
+      example = label;
+    }
+  }
+  if (count == 0) return;
+  notes_.push_back(
+      fmt::format("{} of {} labels look like several tags, such as '{}'; if they are, "
+                  "--tag-separator '{}' cuts them",
+                  with_commas(count), with_commas(labels.size()), example, form));
 }
 
 }  // namespace gleaner

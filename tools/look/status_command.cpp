@@ -18,7 +18,6 @@
 #include "common/time.hpp"
 #include "master/see/status_words.hpp"
 #include "storage/engine/store_folder.hpp"
-#include "storage/master_note.hpp"
 #include "storage/run_store.hpp"
 #include "tools/admit/master_query.hpp"
 #include "tools/cli/report.hpp"

@@ -24,7 +24,7 @@
 #include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/train/kernels.hpp"
-#include "storage/infer/predict_data.hpp"
+#include "storage/infer/prediction.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/infer/table_search.hpp"
 #include "storage/keep/model_rows.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/limits.hpp"
-#include "master/see/readers.hpp"
+#include "master/see/run_api.hpp"
 
 namespace gleaner {
 namespace {

@@ -9,7 +9,7 @@
 #include "common/model/shard_rows.hpp"
 #include "common/train/prepared_examples.hpp"
 #include "common/train/wide_trainer.hpp"
-#include "storage/keep/wide_start.hpp"
+#include "storage/keep/initial_model.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 #include "volunteer/executor.hpp"
 

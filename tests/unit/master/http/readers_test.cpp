@@ -1,4 +1,3 @@
-#include "master/see/readers.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

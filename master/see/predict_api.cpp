@@ -3,7 +3,6 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>

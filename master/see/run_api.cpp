@@ -110,6 +110,13 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
+// The number that the query has for `key`, or `otherwise`; nothing where it is no number.
+std::optional<std::uint64_t> number_asked(const HttpRequest& request, const char* key,
+                                          std::uint64_t otherwise) {
+  const std::string_view text = request.query(key);
+  return text.empty() ? std::optional(otherwise) : number(text);
+}
+
 RoundIndex checkpoint(std::uint64_t number) {
   constexpr std::uint64_t kLast = std::numeric_limits<RoundIndex>::max();
   return static_cast<RoundIndex>(std::min(number, kLast));
@@ -227,13 +234,9 @@ HttpReply RunApi::events(const HttpRequest& request, Reader reader) {
 }
 
 HttpReply RunApi::history(const HttpRequest& request) {
-  const auto field = [&](const char* key, std::uint64_t otherwise) {
-    const std::string_view text = request.query(key);
-    return text.empty() ? std::optional(otherwise) : number(text);
-  };
-  const auto from = field("from", 0);
-  const auto to = field("to", std::numeric_limits<RoundIndex>::max());
-  const auto pieces = field("points", kHistoryPieces);
+  const auto from = number_asked(request, "from", 0);
+  const auto to = number_asked(request, "to", std::numeric_limits<RoundIndex>::max());
+  const auto pieces = number_asked(request, "points", kHistoryPieces);
   if (!from || !to || !pieces || *from > *to || *pieces == 0 || *pieces > kHistoryPiecesMax) {
     return text_reply(
         400, kHttpText,
@@ -267,14 +270,10 @@ HttpReply RunApi::join(Reader reader) const {
 }
 
 HttpReply RunApi::receipts(const HttpRequest& request, Reader reader) const {
-  const auto numbered = [&](const char* key, std::uint64_t otherwise) {
-    const std::string_view text = request.query(key);
-    return text.empty() ? std::optional(otherwise) : number(text);
-  };
   const RoundIndex latest = receipts_.rounds().empty() ? 0 : receipts_.rounds().back().round;
-  const auto round = numbered("round", latest);
-  const auto first = numbered("first", 0);
-  const auto count = numbered("count", kReceiptsPerPage);
+  const auto round = number_asked(request, "round", latest);
+  const auto first = number_asked(request, "first", 0);
+  const auto count = number_asked(request, "count", kReceiptsPerPage);
   if (!round || !first || !count || *count == 0 || *count > kReceiptsPerPageMax) {
     return text_reply(400, kHttpText,
                       fmt::format("round and first are numbers, of a round and a shard, and count "

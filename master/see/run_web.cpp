@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <string_view>

@@ -10,50 +10,26 @@
 
 namespace gleaner {
 
+namespace {
+
+template <std::size_t N, typename Enum>
+const char* name_in(const char* const (&names)[N], Enum value) {
+  const auto place = static_cast<std::size_t>(value);
+  return place < N ? names[place] : "unknown";
+}
+
+}  // namespace
+
 const char* stage_name(RunStage stage) {
-  switch (stage) {
-    case RunStage::kWaiting:
-      return "waiting";
-    case RunStage::kTraining:
-      return "training";
-    case RunStage::kEvaluating:
-      return "evaluating";
-    case RunStage::kStopping:
-      return "stopping";
-    case RunStage::kDone:
-      return "done";
-  }
-  return "unknown";
+  return name_in({"waiting", "training", "evaluating", "stopping", "done"}, stage);
 }
 
 const char* owner_name(WaitOwner owner) {
-  switch (owner) {
-    case WaitOwner::kNobody:
-      return "nobody";
-    case WaitOwner::kOperator:
-      return "operator";
-    case WaitOwner::kVolunteers:
-      return "volunteers";
-    case WaitOwner::kMaster:
-      return "master";
-    case WaitOwner::kStore:
-      return "store";
-  }
-  return "unknown";
+  return name_in({"nobody", "operator", "volunteers", "master", "store"}, owner);
 }
 
 const char* state_name(LeaseState state) {
-  switch (state) {
-    case LeaseState::kFree:
-      return "free";
-    case LeaseState::kLoading:
-      return "loading";
-    case LeaseState::kReady:
-      return "ready";
-    case LeaseState::kReleasing:
-      return "releasing";
-  }
-  return "unknown";
+  return name_in({"free", "loading", "ready", "releasing"}, state);
 }
 
 std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunteer,
@@ -65,6 +41,12 @@ std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunt
     if (!ready_only || shard.state == LeaseState::kReady) shards.push_back(s);
   }
   return shards;
+}
+
+std::string age(std::uint64_t us) {
+  const double seconds = static_cast<double>(us) / 1e6;
+  return seconds < 60 ? fmt::format("{:.1f} s", seconds)
+                      : duration_words(static_cast<std::uint64_t>(seconds));
 }
 
 bool is_paused(const VolunteerEntry& volunteer) {
@@ -88,12 +70,6 @@ std::string volunteer_state(const RunStatus& status, std::size_t volunteer) {
 namespace {
 
 using Sentences = std::vector<std::string>;
-
-std::string age(std::uint64_t us) {
-  const double seconds = static_cast<double>(us) / 1e6;
-  return seconds < 60 ? fmt::format("{:.1f} s", seconds)
-                      : duration_words(static_cast<std::uint64_t>(seconds));
-}
 
 std::string holder_name(const RunStatus& status, const ShardEntry& shard) {
   return shard.holder ? printable(status.volunteers[*shard.holder].name) : "nobody";
@@ -243,10 +219,7 @@ Sentences why_shard(const RunStatus& status, std::uint32_t number) {
 
 std::string shards_sentence(const RunStatus& status, std::size_t place) {
   const VolunteerEntry& v = status.volunteers[place];
-  std::vector<std::uint32_t> held;
-  for (std::uint32_t s = 0; s < status.shards.size(); ++s) {
-    if (status.shards[s].holder == place) held.push_back(s);
-  }
+  const std::vector<std::uint32_t> held = shards_of(status, place, false);
   if (!held.empty()) {
     return fmt::format("It holds {} of {}: {}.", held.size(),
                        counted(status.shards.size(), "shard"), ranges_shown(held));

@@ -25,6 +25,9 @@ inline bool is_input(const RunStatus& status, std::size_t shard) {
 std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunteer,
                                      bool ready_only);
 
+// "3.2 s", and from a minute on in words.
+std::string age(std::uint64_t us);
+
 // Whether it computes nothing since its owner, or the machine, does not want it to.
 bool is_paused(const VolunteerEntry& volunteer);
 // "works", "ready", "idle", "no shards", "paused", "leaving", or "3 shards moving".

@@ -78,6 +78,19 @@ Json precision_of(const Precision& precision) {
   return json;
 }
 
+Json program_of(const std::optional<PageServed::Program>& program) {
+  if (!program) return {};
+  return {{"url", program->url}, {"machine", program->machine}, {"sha256", program->sha256}};
+}
+
+Json values_of(const RecipeChosen& recipe) {
+  Json values = Json::array();
+  for (const RecipeChosen::Value& v : recipe.values) {
+    values.push_back({{"key", v.key}, {"value", v.value}, {"why", v.why}});
+  }
+  return values;
+}
+
 Json times_of(const PageView& view) {
   Json uses = Json::array();
   for (std::size_t i = 0; i < kTimeUses; ++i) {
@@ -168,12 +181,6 @@ Json history_of(const HistorySeries& history, RoundIndex from, RoundIndex to, st
 }  // namespace
 
 std::string run_json(const PageView& view, const RunFacts& facts, const HistorySeries& history) {
-  Json program;
-  if (facts.program) {
-    program = {{"url", facts.program->url},
-               {"machine", facts.program->machine},
-               {"sha256", facts.program->sha256}};
-  }
   const RunStatus& s = view.status;
   const RunProgress& progress = s.progress;
   const std::int64_t age = view.wall_seconds - view.checkpoint_wall_seconds;
@@ -211,7 +218,7 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
       {"history_version", history.version()},
       {"history_records", history.records().size()},
       {"join", text_or_null(facts.join)},
-      {"program", std::move(program)}};
+      {"program", program_of(facts.program)}};
   return dump(body);
 }
 
@@ -293,15 +300,11 @@ std::string configuration_json(const RunFacts& facts) {
                         {"doc", s.doc},
                         {"is_default", s.is_default}});
   }
-  Json values = Json::array();
-  for (const RecipeChosen::Value& v : facts.recipe.values) {
-    values.push_back({{"key", v.key}, {"value", v.value}, {"why", v.why}});
-  }
   Json data = Json::object();
   visit_data_fields(facts, [&](const char* name, auto value) { data[name] = value; });
   return dump({{"data", std::move(data)},
                {"settings", std::move(settings)},
-               {"recipe", {{"name", facts.recipe.recipe}, {"values", std::move(values)}}}});
+               {"recipe", {{"name", facts.recipe.recipe}, {"values", values_of(facts.recipe)}}}});
 }
 
 std::string join_json(const Listening& listening) {
@@ -385,11 +388,7 @@ Json tenths(double value) {
 
 struct EventJson {
   Json operator()(const RecipeChosen& e) const {
-    Json values = Json::array();
-    for (const RecipeChosen::Value& value : e.values) {
-      values.push_back({{"key", value.key}, {"value", value.value}, {"why", value.why}});
-    }
-    return {{"event", "recipe"}, {"recipe", e.recipe}, {"values", std::move(values)}};
+    return {{"event", "recipe"}, {"recipe", e.recipe}, {"values", values_of(e)}};
   }
 
   Json operator()(const RunStarted& e) const {
@@ -417,16 +416,11 @@ struct EventJson {
   }
 
   Json operator()(const PageServed& e) const {
-    Json program;
-    if (e.program) {
-      program = {
-          {"url", e.program->url}, {"machine", e.program->machine}, {"sha256", e.program->sha256}};
-    }
     return {{"event", "page"},
             {"url", e.url},
             {"key", e.key},
             {"others", e.others.empty() ? Json() : Json(address_for_others(e))},
-            {"program", program}};
+            {"program", program_of(e.program)}};
   }
 
   Json operator()(const VolunteerJoined& e) const {

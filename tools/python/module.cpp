@@ -327,14 +327,10 @@ Result<void> TrainingFile::check_labels(const CsrRows& labels, std::size_t rows)
 Result<void> TrainingFile::add_rows(const CsrRows& rows, const CsrRows& labels) {
   if (auto sound = rows.check(dimensions_.features, writer_->points(), "X"); !sound) return sound;
   if (auto sound = check_labels(labels, rows.rows()); !sound) return sound;
-  Point point;
   for (std::size_t row = 0; row < rows.rows(); ++row) {
+    Point point = point_of_row(rows, row);
     const auto own = labels.columns_of(row);
-    const auto columns = rows.columns_of(row);
-    const auto values = rows.values_of(row);
     point.labels.assign(own.begin(), own.end());
-    point.features.assign(columns.begin(), columns.end());
-    point.values.assign(values.begin(), values.end());
     if (auto added = writer_->add(point); !added) return added;
   }
   return {};

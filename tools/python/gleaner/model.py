@@ -15,6 +15,10 @@ def data_folder(store):
     return f"{os.fspath(store).rstrip('/')}.data"
 
 
+def _fact(name, meaning):
+    return property(lambda model: getattr(model._loaded, name), doc=meaning)
+
+
 class Model:
     """Made by Model.load(). Several threads may ask; one is answered at a time."""
 
@@ -44,34 +48,12 @@ class Model:
             data = beside if os.path.isdir(beside) else ""
         return cls(path, os.fspath(data), threads)
 
-    @property
-    def features(self):
-        """Number of features: columns of X."""
-        return self._loaded.features
-
-    @property
-    def labels(self):
-        """Number of labels."""
-        return self._loaded.labels
-
-    @property
-    def hidden(self):
-        """Units of the hidden layer; 0: each label has a row of weights straight over features."""
-        return self._loaded.hidden
-
-    @property
-    def hidden_units(self):
-        """What they make of their sums: "relu" or "linear"."""
-        return self._loaded.hidden_units
-
-    @property
-    def checkpoint(self):
-        """Rounds that the model was trained for."""
-        return self._loaded.checkpoint
-
-    @property
-    def reads_texts(self):
-        return self._loaded.reads_texts
+    features = _fact("features", "Number of features: columns of X.")
+    labels = _fact("labels", "Number of labels.")
+    hidden = _fact("hidden", "Units of the hidden layer; 0: each label has a row of weights straight over features.")
+    hidden_units = _fact("hidden_units", 'What they make of their sums: "relu" or "linear".')
+    checkpoint = _fact("checkpoint", "Rounds that the model was trained for.")
+    reads_texts = _fact("reads_texts", "Whether it knows words.")
 
     def best(self, X, k=5):
         """Labels, logits and probabilities of the k best labels, three arrays of examples x k.

@@ -1,5 +1,6 @@
 """Training from Python: examples go to a local master in the form that it maps, never as text."""
 
+import functools
 import os
 import pathlib
 import shutil
@@ -252,26 +253,13 @@ class Gleaner:
             raise ValueError("the model is not trained yet: call fit() first")
         return self.model
 
-    def predict(self, X, k=5):
-        """As Model.predict()."""
-        return self._trained().predict(X, k)
 
-    def top_k(self, X, k=5):
-        """As Model.top_k()."""
-        return self._trained().top_k(X, k)
+def _asked(method):
+    @functools.wraps(method)
+    def ask(self, *args, **named):
+        return method(self._trained(), *args, **named)
+    return ask
 
-    def explain(self, x, label, count=10):
-        """As Model.explain()."""
-        return self._trained().explain(x, label, count)
 
-    def score(self, X, Y):
-        """As Model.score()."""
-        return self._trained().score(X, Y)
-
-    def precision_at_k(self, X, Y, k=1):
-        """As Model.precision_at_k()."""
-        return self._trained().precision_at_k(X, Y, k)
-
-    def save(self, path):
-        """As Model.save()."""
-        return self._trained().save(path)
+for _name in ("predict", "top_k", "explain", "score", "precision_at_k", "save"):
+    setattr(Gleaner, _name, _asked(getattr(Model, _name)))

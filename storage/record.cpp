@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <span>
-#include <type_traits>
 
 namespace gleaner {
 namespace {

@@ -1,7 +1,5 @@
 #include "storage/row_tables.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <concepts>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
 #include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
@@ -141,11 +140,6 @@ json to_json(Record record) {
 }
 
 template <typename Record>
-std::string encode(const Record& record) {
-  return to_text(to_json(record));
-}
-
-template <typename Record>
 std::optional<Record> from_json(const json& object) {
   if (!object.is_object()) return std::nullopt;
   Record record;
@@ -158,20 +152,32 @@ std::optional<Record> from_json(const json& object) {
   return record;
 }
 
+}  // namespace
+
 template <typename Record>
-std::optional<Record> decode(std::string_view text) {
+std::string encode_record(const Record& record) {
+  return to_text(to_json(record));
+}
+
+template <typename Record>
+std::optional<Record> decode_record(std::string_view text) {
   return from_json<Record>(json::parse(text, nullptr, /*allow_exceptions=*/false));
 }
 
-}  // namespace
-
-std::string encode_identity(const IdentityRecord& record) {
-  return encode(record);
-}
-
-std::optional<IdentityRecord> decode_identity(std::string_view text) {
-  return decode<IdentityRecord>(text);
-}
+template std::string encode_record(const IdentityRecord&);
+template std::optional<IdentityRecord> decode_record(std::string_view);
+template std::string encode_record(const ProgressRecord&);
+template std::optional<ProgressRecord> decode_record(std::string_view);
+template std::string encode_record(const ShardDigest&);
+template std::optional<ShardDigest> decode_record(std::string_view);
+template std::string encode_record(const LeaseEpochRecord&);
+template std::optional<LeaseEpochRecord> decode_record(std::string_view);
+template std::string encode_record(const RoundRecord&);
+template std::optional<RoundRecord> decode_record(std::string_view);
+template std::string encode_record(const BackupRecord&);
+template std::optional<BackupRecord> decode_record(std::string_view);
+template std::string encode_record(const AccountRecord&);
+template std::optional<AccountRecord> decode_record(std::string_view);
 
 std::string encode_settings(const std::map<std::string, std::string>& settings) {
   return to_text(json(settings));
@@ -183,14 +189,6 @@ std::optional<std::map<std::string, std::string>> decode_settings(std::string_vi
   return settings;
 }
 
-std::string encode_progress(const ProgressRecord& record) {
-  return encode(record);
-}
-
-std::optional<ProgressRecord> decode_progress(std::string_view text) {
-  return decode<ProgressRecord>(text);
-}
-
 bool is_possible(const ProgressRecord& record, const ModelConfig& model) {
   const RunPlan plan(model);
   return record.checkpoint <= plan.round_count() &&
@@ -199,30 +197,6 @@ bool is_possible(const ProgressRecord& record, const ModelConfig& model) {
          std::ranges::all_of(record.rate_cuts, [&](BatchIndex cut) {
            return cut <= record.batches && plan.is_round_end(cut);
          });
-}
-
-std::string encode_shard_digest(const ShardDigest& record) {
-  return encode(record);
-}
-
-std::optional<ShardDigest> decode_shard_digest(std::string_view text) {
-  return decode<ShardDigest>(text);
-}
-
-std::string encode_lease_epoch(const LeaseEpochRecord& record) {
-  return encode(record);
-}
-
-std::optional<LeaseEpochRecord> decode_lease_epoch(std::string_view text) {
-  return decode<LeaseEpochRecord>(text);
-}
-
-std::string encode_history(const RoundRecord& record) {
-  return encode(record);
-}
-
-std::optional<RoundRecord> decode_history(std::string_view text) {
-  return decode<RoundRecord>(text);
 }
 
 std::string encode_receipts(const Receipts& receipts) {
@@ -275,22 +249,6 @@ std::optional<Receipts> decode_receipts(std::string_view text) {
     }
   }
   return receipts;
-}
-
-std::string encode_backup(const BackupRecord& record) {
-  return encode(record);
-}
-
-std::optional<BackupRecord> decode_backup(std::string_view text) {
-  return decode<BackupRecord>(text);
-}
-
-std::string encode_account(const AccountRecord& record) {
-  return encode(record);
-}
-
-std::optional<AccountRecord> decode_account(std::string_view text) {
-  return decode<AccountRecord>(text);
 }
 
 }  // namespace gleaner

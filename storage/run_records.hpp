@@ -35,34 +35,25 @@ struct LeaseEpochRecord {
   std::uint64_t next = 1;  // epochs below it have been handed out
 };
 
-std::string encode_identity(const IdentityRecord& record);
-std::optional<IdentityRecord> decode_identity(std::string_view text);
-std::string encode_settings(const std::map<std::string, std::string>& settings);
-std::optional<std::map<std::string, std::string>> decode_settings(std::string_view text);
-std::string encode_progress(const ProgressRecord& record);
-std::optional<ProgressRecord> decode_progress(std::string_view text);
-std::string encode_shard_digest(const ShardDigest& record);
-std::optional<ShardDigest> decode_shard_digest(std::string_view text);
-std::string encode_lease_epoch(const LeaseEpochRecord& record);
-std::optional<LeaseEpochRecord> decode_lease_epoch(std::string_view text);
-std::string encode_history(const RoundRecord& record);
-std::optional<RoundRecord> decode_history(std::string_view text);
-// Without the identity, which is the key.
-std::string encode_account(const AccountRecord& record);
-std::optional<AccountRecord> decode_account(std::string_view text);
-
-// The receipts of a round, in the order of their shards. A list whose shards do not ascend is not
-// one.
-std::string encode_receipts(const Receipts& receipts);
-std::optional<Receipts> decode_receipts(std::string_view text);
-
 // The note beside a backup.
 struct BackupRecord {
   RoundIndex checkpoint = 0;
   std::string run;  // a digest of the model's configuration
 };
 
-std::string encode_backup(const BackupRecord& record);
-std::optional<BackupRecord> decode_backup(std::string_view text);
+// The JSON text of a record, and a record of such a text: those above, ShardDigest, RoundRecord,
+// and AccountRecord without the identity, which is the key.
+template <typename Record>
+std::string encode_record(const Record& record);
+template <typename Record>
+std::optional<Record> decode_record(std::string_view text);
+
+std::string encode_settings(const std::map<std::string, std::string>& settings);
+std::optional<std::map<std::string, std::string>> decode_settings(std::string_view text);
+
+// The receipts of a round, in the order of their shards. A list whose shards do not ascend is not
+// one.
+std::string encode_receipts(const Receipts& receipts);
+std::optional<Receipts> decode_receipts(std::string_view text);
 
 }  // namespace gleaner

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -54,6 +53,10 @@ const std::vector<BatchIndex>& RunStore::rate_cuts() const {
   return impl_->rate_cuts;
 }
 
+const std::vector<std::uint32_t>& RunStore::label_counts() const {
+  return impl_->label_counts;
+}
+
 std::vector<std::uint32_t> RunStore::label_counts(ShardId shard) const {
   std::vector<std::uint32_t> counts;
   if (!impl_->map.is_output(shard)) return counts;
@@ -98,7 +101,7 @@ Result<void> RunStore::cut_rates() {
   cuts.push_back(next);
   WriteBatch batch;
   put_text(batch, Table::kRun, as_bytes(kProgressKey),
-           encode_progress({impl_->checkpoint, next, cuts}));
+           encode_record(ProgressRecord{impl_->checkpoint, next, cuts}));
   batch.erase(Table::kRun, as_bytes(kFoldKey));
   auto written = impl_->store->write(std::move(batch), Durability::kSync);
   if (written) impl_->rate_cuts = std::move(cuts);
@@ -109,7 +112,7 @@ Result<void> RunStore::put_history(const RoundRecord& evaluated) {
   RoundRecord record = evaluated;
   if (record.evaluated > 0) record.test = test_fingerprint(impl_->identity);
   WriteBatch batch;
-  put_text(batch, Table::kHistory, encode_history_key(record.checkpoint), encode_history(record));
+  put_text(batch, Table::kHistory, encode_history_key(record.checkpoint), encode_record(record));
   return impl_->store->write(std::move(batch), Durability::kSync);
 }
 
@@ -124,7 +127,7 @@ Result<std::vector<RoundRecord>> RunStore::history() {
           outcome = payload.error();
           return false;
         }
-        const auto decoded = decode_history(as_text(*payload));
+        const auto decoded = decode_record<RoundRecord>(as_text(*payload));
         if (!decoded || decode_history_key(key) != decoded->checkpoint) {
           outcome = corrupt_record(Table::kHistory, key, "it is not a history record of its key");
           return false;
@@ -145,7 +148,7 @@ Result<std::vector<RoundRecord>> RunStore::history() {
 Result<void> RunStore::put_accounts(const std::vector<AccountRecord>& accounts) {
   WriteBatch batch;
   for (const AccountRecord& account : accounts) {
-    put_text(batch, Table::kLedger, encode_account_key(account.identity), encode_account(account));
+    put_text(batch, Table::kLedger, encode_account_key(account.identity), encode_record(account));
   }
   return impl_->store->write(std::move(batch), Durability::kLazy);
 }
@@ -155,7 +158,7 @@ namespace {
 Result<AccountRecord> read_account(ByteView key_bytes, ByteView record) {
   const Result<ByteView> payload = open_record(Table::kLedger, key_bytes, record);
   if (!payload) return payload.error();
-  std::optional<AccountRecord> account = decode_account(as_text(*payload));
+  std::optional<AccountRecord> account = decode_record<AccountRecord>(as_text(*payload));
   const std::optional<KeyId> key = decode_account_key(key_bytes);
   if (!account || !key) {
     return corrupt_record(Table::kLedger, key_bytes, "it is not an account");
@@ -200,14 +203,14 @@ Result<LeaseEpoch> RunStore::reserve_lease_epochs(std::uint64_t count) {
       get_text(*impl_->store, Table::kLedger, lease_epoch_key());
   if (!text) return text.error();
   std::optional<LeaseEpochRecord> record = LeaseEpochRecord{};
-  if (text->has_value()) record = decode_lease_epoch(**text);
+  if (text->has_value()) record = decode_record<LeaseEpochRecord>(**text);
   if (!record) {
     return corrupt_record(Table::kLedger, lease_epoch_key(), "it is not the expected record");
   }
   const LeaseEpoch first{record->next};
   record->next += count;
   WriteBatch batch;
-  put_text(batch, Table::kLedger, lease_epoch_key(), encode_lease_epoch(*record));
+  put_text(batch, Table::kLedger, lease_epoch_key(), encode_record(*record));
   if (auto written = impl_->store->write(std::move(batch), Durability::kSync); !written) {
     return written.error();
   }

@@ -60,7 +60,8 @@ class RunStore {
 
   [[nodiscard]] const RunIdentity& identity() const;
   [[nodiscard]] const ShardMap& shard_map() const;
-  // One a neuron of the (output) shard; empty for an input shard.
+  // By label, and by neuron of an output shard; empty for an input shard.
+  [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const;
   [[nodiscard]] std::vector<std::uint32_t> label_counts(ShardId shard) const;
   // Number of rounds folded: 0 in a new run.
   [[nodiscard]] RoundIndex checkpoint() const;

@@ -109,7 +109,7 @@ Result<ShardDigest> RunStore::Impl::read_digest(ShardId shard) {
   if (!text) return text.error();
   // A shard that no commit has changed yet has none.
   if (!text->has_value()) return ShardDigest{};
-  const std::optional<ShardDigest> digest = decode_shard_digest(**text);
+  const std::optional<ShardDigest> digest = decode_record<ShardDigest>(**text);
   if (!digest) return corrupt_record(Table::kRun, key, "it is not a shard's digest");
   return *digest;
 }
@@ -171,7 +171,7 @@ Result<bool> RunStore::Impl::step(Fold& fold) {
   }
   if (++fold.part < staged.part_count(fold.round(), shard)) return false;
   auto put = put_text(*fold.writer, Table::kRun, shard_digest_key(shard),
-                      encode_shard_digest(fold.digests.back()));
+                      encode_record(fold.digests.back()));
   if (!put) return put.error();
   fold.part = 0;
   if (++fold.shard < map.shard_count()) return false;
@@ -185,7 +185,7 @@ Result<bool> RunStore::Impl::step(Fold& fold) {
   }
   fold.history.rows_digest = rows_digest(fold.digests);
   put = put_text(*fold.writer, Table::kHistory, encode_history_key(fold.history.checkpoint),
-                 encode_history(fold.history));
+                 encode_record(fold.history));
   if (!put) return put.error();
   if (auto written = fold.writer->finish(); !written) return written.error();
   return true;
@@ -243,7 +243,7 @@ Result<void> RunStore::begin_fold(RoundIndex round, const RoundRecord& history,
                                                   round, raw(**missing))};
   }
   WriteBatch decision;
-  put_text(decision, Table::kRun, as_bytes(kFoldKey), encode_history(history));
+  put_text(decision, Table::kRun, as_bytes(kFoldKey), encode_record(history));
   if (!receipts.shards.empty()) {
     put_text(decision, Table::kLedger, encode_receipts_key(round), encode_receipts(receipts));
   }
@@ -251,8 +251,9 @@ Result<void> RunStore::begin_fold(RoundIndex round, const RoundRecord& history,
   if (!decided) return decided;
   auto writer = run.store->begin_sorted(run.fold_bytes(round));
   if (!writer) return writer.error();
-  Result<void> put = put_text(**writer, Table::kRun, as_bytes(kProgressKey),
-                              encode_progress({round + 1, plan.round_end(round), run.rate_cuts}));
+  Result<void> put =
+      put_text(**writer, Table::kRun, as_bytes(kProgressKey),
+               encode_record(ProgressRecord{round + 1, plan.round_end(round), run.rate_cuts}));
   if (!put) return put;
   run.open_fold.emplace(Impl::Fold{history, receipts, std::move(*writer), 0, 0, {}});
   run.open_fold->history.rate_cuts = static_cast<std::uint32_t>(run.rate_cuts.size());
@@ -280,7 +281,7 @@ Result<bool> RunStore::resume_fold() {
       get_text(*run.store, Table::kRun, as_bytes(kFoldKey));
   if (!text) return text.error();
   if (!text->has_value()) return false;
-  const std::optional<RoundRecord> decided = decode_history(**text);
+  const std::optional<RoundRecord> decided = decode_record<RoundRecord>(**text);
   if (!decided) {
     return corrupt_record(Table::kRun, as_bytes(kFoldKey), "it is not a history record");
   }
@@ -382,10 +383,11 @@ Result<void> RunStore::go_back(RunStore& kept) {
   Copier copier(*run.store, *source.store, **writer);
   Result<void> done = (*writer)->erase(Table::kRun, as_bytes(kFoldKey));
   if (done) {
-    done = put_text(**writer, Table::kRun, as_bytes(kProgressKey),
-                    encode_progress({source.checkpoint,
-                                     RunPlan(run.identity.model).round_begin(source.checkpoint),
-                                     source.rate_cuts}));
+    done =
+        put_text(**writer, Table::kRun, as_bytes(kProgressKey),
+                 encode_record(ProgressRecord{
+                     source.checkpoint, RunPlan(run.identity.model).round_begin(source.checkpoint),
+                     source.rate_cuts}));
   }
   if (done) done = copier.copy(Table::kRun, shard_digest_key(ShardId{0}), {});
   for (std::uint32_t s = 0; s < run.map.shard_count() && done; ++s) {

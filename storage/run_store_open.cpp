@@ -88,7 +88,8 @@ Result<bool> is_empty(Store& store) {
 }
 
 Result<StoredRun> read_run(Store& store) {
-  const Result<IdentityRecord> identity = read_word(store, kIdentityKey, decode_identity);
+  const Result<IdentityRecord> identity =
+      read_word(store, kIdentityKey, decode_record<IdentityRecord>);
   if (!identity) return identity.error();
   if (identity->store_version != kStoreVersion) {
     return Error{ErrorCode::kVersion,
@@ -103,7 +104,8 @@ Result<StoredRun> read_run(Store& store) {
   auto settings = read_word(store, kSettingsKey, decode_settings);
   if (!settings) return settings.error();
   run.identity.settings = std::move(*settings);
-  const Result<ProgressRecord> progress = read_word(store, kProgressKey, decode_progress);
+  const Result<ProgressRecord> progress =
+      read_word(store, kProgressKey, decode_record<ProgressRecord>);
   if (!progress) return progress.error();
   run.progress = *progress;
   if (!is_possible(run.progress, run.identity.model)) {
@@ -147,7 +149,7 @@ Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelCon
       }
       begin = end;
     }
-    auto put = put_text(writer, Table::kRun, shard_digest_key(shard), encode_shard_digest(digest));
+    auto put = put_text(writer, Table::kRun, shard_digest_key(shard), encode_record(digest));
     if (!put) return put;
   }
   return {};
@@ -176,9 +178,10 @@ Result<void> create_run(Store& store, const RunIdentity& identity,
   if (!writer) return writer.error();
   // In the order of their keys.
   Result<void> put =
-      put_text(**writer, Table::kRun, as_bytes(kIdentityKey), encode_identity(record_of(identity)));
+      put_text(**writer, Table::kRun, as_bytes(kIdentityKey), encode_record(record_of(identity)));
   if (put) put = put_label_counts(**writer, label_counts);
-  if (put) put = put_text(**writer, Table::kRun, as_bytes(kProgressKey), encode_progress({}));
+  if (put)
+    put = put_text(**writer, Table::kRun, as_bytes(kProgressKey), encode_record(ProgressRecord{}));
   if (put) {
     put =
         put_text(**writer, Table::kRun, as_bytes(kSettingsKey), encode_settings(identity.settings));
@@ -218,7 +221,7 @@ Result<void> resume_run(Store& store, StoredRun& run, const RunIdentity& wanted,
   if (merged.model == run.identity.model && merged.settings == run.identity.settings) return {};
   run.identity = std::move(merged);
   WriteBatch batch;
-  put_text(batch, Table::kRun, as_bytes(kIdentityKey), encode_identity(record_of(run.identity)));
+  put_text(batch, Table::kRun, as_bytes(kIdentityKey), encode_record(record_of(run.identity)));
   put_text(batch, Table::kRun, as_bytes(kSettingsKey), encode_settings(run.identity.settings));
   return store.write(std::move(batch), Durability::kSync);
 }

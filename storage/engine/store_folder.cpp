@@ -127,12 +127,6 @@ std::set<std::string> files_ending(const std::string& path, const char* ending) 
   return names;
 }
 
-std::string without_slash(const std::string& path) {
-  std::string base = fs::path(path).lexically_normal().string();
-  if (base.ends_with('/')) base.pop_back();
-  return base;
-}
-
 // Killed in the middle of its work, `gleaner restore` leaves its place empty and its work beside
 // it. A new run must not be begun there.
 Result<void> refuse_half_restored(const std::string& path) {
@@ -156,6 +150,12 @@ Result<void> refuse_half_restored(const std::string& path) {
 }
 
 }  // namespace
+
+std::string without_slash(const std::string& path) {
+  std::string base = fs::path(path).lexically_normal().string();
+  if (base.ends_with('/')) base.pop_back();
+  return base;
+}
 
 bool is_out_of_room(int error_number) {
   return error_number == ENOSPC || error_number == EDQUOT;

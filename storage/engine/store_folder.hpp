@@ -100,6 +100,9 @@ std::set<std::string> log_files(const std::string& path);
 // Names of the table files in it.
 std::vector<std::string> table_files(const std::string& path);
 
+// The normal form of a path, without a slash at its end: what stands beside it begins so.
+std::string without_slash(const std::string& path);
+
 // Where the master that writes a store can be asked: a small file in the store's folder, there
 // while that master runs. One that was killed leaves it behind, and a copy of the folder has it
 // too, so that a reader compares `life` with what the master itself says.

@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <span>
 #include <utility>
 #include <vector>
@@ -29,6 +28,7 @@ Result<std::unique_ptr<AnsweringModel>> AnsweringModel::open(std::unique_ptr<Run
     made->tables_ = std::move(*tables);
     return made;
   }
+  if (!options.reads_all_first) return made;
   // An example without features reads every shard.
   const ExampleView nothing;
   if (auto read = made->model_->top({&nothing, 1}, 1); !read) return read.error();
@@ -41,6 +41,28 @@ Result<std::vector<ScoredLabel>> AnsweringModel::top(std::span<const ExampleView
   if (!through_tables) return model_->top(examples, top_k);
   GLEANER_CHECK(tables_ != nullptr);
   return tables_->top(model_->encode(examples), top_k);
+}
+
+Result<void> AnsweringModel::predict(std::span<Prediction> examples, std::uint32_t top_k,
+                                     bool through_tables, bool why) {
+  std::vector<std::vector<float>> values;
+  std::vector<ExampleView> views;
+  for (const Prediction& example : examples) {
+    values.push_back(example.point.values);
+    if (is_normalised() && !example.is_scaled) normalize_row(values.back());
+    views.push_back({example.point.labels, example.point.features, values.back()});
+  }
+  const auto best = top(views, top_k, through_tables);
+  if (!best) return best.error();
+  const std::size_t width = entries(top_k);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    examples[i].predicted = predicted_labels(
+        std::span<const ScoredLabel>(*best).subspan(i * width, width), views[i].labels);
+    for (PredictedLabel& predicted : examples[i].predicted) {
+      if (why) predicted.why = model_->why(views[i], predicted.label, kContributionsShown);
+    }
+  }
+  return {};
 }
 
 namespace {
@@ -302,30 +324,16 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
                              "at once: send them in parts, or start gleaner serve\n",
                              questions->inputs.size(), options_.limits.inputs_max)};
   }
-  std::vector<std::vector<float>> values;
-  std::vector<ExampleView> views;
-  for (const Prediction& input : questions->inputs) {
-    values.push_back(input.point.values);
-    if (model_->is_normalised() && !input.is_scaled) normalize_row(values.back());
-    views.push_back({input.point.labels, input.point.features, values.back()});
-  }
-  auto best = model_->top(views, questions->top_k, questions->through_tables);
-  if (!best) return refusal(500, best.error());
-  const std::size_t width = model_->entries(questions->top_k);
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    Prediction& input = questions->inputs[i];
-    input.predicted = predicted_labels(
-        std::span<const ScoredLabel>(*best).subspan(i * width, width), input.point.labels);
-    if (is_annif) continue;
-    for (PredictedLabel& predicted : input.predicted) {
-      predicted.why = model_->why(views[i], predicted.label, kContributionsShown);
-    }
-    lines.push_back(prediction_json(input, data_.names()));
-  }
-  examples = views.size();
+  auto predicted =
+      model_->predict(questions->inputs, questions->top_k, questions->through_tables, !is_annif);
+  if (!predicted) return refusal(500, predicted.error());
+  examples = questions->inputs.size();
   if (is_annif) {
     return {200, annif_json(questions->inputs.front(), data_.names().labels, questions->threshold)};
+  }
+  std::vector<std::string> lines;
+  for (const Prediction& input : questions->inputs) {
+    lines.push_back(prediction_json(input, data_.names()));
   }
   return {200, joined(model_->checkpoint(), questions->through_tables, lines,
                       request.form == PredictForm::kLines)};

@@ -96,19 +96,24 @@ struct AnsweringOptions {
   int nice = 0;                  // how far they give way
   std::uint32_t candidates = 0;  // neurons that the tables may propose; 0: no tables
   std::uint64_t kept_bytes_max = StoredModel::kKeptBytesMax;  // of output shards
+  bool reads_all_first = true;                                // rather than with the first question
   AnswerLimits limits;                                        // for the desk
 };
 
 class AnsweringModel {
  public:
-  // Reads all that answering needs, as far as it may be kept, so that the first question waits for
-  // nothing. Errors as those of StoredModel::open and TableSearch::open.
+  // By default reads all that answering needs, as far as it may be kept, so that the first question
+  // waits for nothing. Errors as those of StoredModel::open and TableSearch::open.
   static Result<std::unique_ptr<AnsweringModel>> open(std::unique_ptr<RunStore> run,
                                                       const AnsweringOptions& options);
 
   [[nodiscard]] RoundIndex checkpoint() const { return model_->checkpoint(); }
 
   [[nodiscard]] const RunIdentity& identity() const { return model_->run().identity(); }
+
+  [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const {
+    return model_->run().label_counts();
+  }
 
   [[nodiscard]] const ModelConfig& config() const { return model_->config(); }
 
@@ -122,6 +127,11 @@ class AnsweringModel {
   // As StoredModel::top and TableSearch::top. Only with has_tables() may `through_tables` be set.
   Result<std::vector<ScoredLabel>> top(std::span<const ExampleView> examples, std::uint32_t top_k,
                                        bool through_tables);
+
+  // Fills `predicted` of all: the best labels, exactly or through the tables, and with `why` the
+  // features that decided. Values as they stand in a file are scaled where training scaled them.
+  Result<void> predict(std::span<Prediction> examples, std::uint32_t top_k, bool through_tables,
+                       bool why);
 
   // As StoredModel::why.
   [[nodiscard]] std::vector<Contribution> why(const ExampleView& example, std::uint32_t label,

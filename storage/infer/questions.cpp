@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,7 +20,7 @@ using Asked = nlohmann::json;
 
 constexpr std::size_t kFieldShownBytes = 64;
 
-Error wrong(const std::string& field, std::string_view what) {
+Error wrong(std::string_view field, std::string_view what) {
   return {ErrorCode::kInvalidArgument, fmt::format("{}: {}", field, what)};
 }
 
@@ -198,10 +197,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::uint32_t kLimitUnlessGiven = 10;
 
-Error wrong_field(std::string_view field, std::string_view what) {
-  return {ErrorCode::kInvalidArgument, fmt::format("{}: {}", field, what)};
-}
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   const char lower = static_cast<char>(c | 0x20);
@@ -241,9 +236,9 @@ Result<Form> read_form(std::string_view body) {
                                               : name == "threshold" ? &form.threshold
                                                                     : nullptr;
     if (place == nullptr) continue;
-    if (*place) return wrong_field(name, "it is there twice");
+    if (*place) return wrong(name, "it is there twice");
     *place = decoded(field.substr(std::min(equals + 1, field.size())));
-    if (!*place) return wrong_field(name, "after each % must stand two hexadecimal digits");
+    if (!*place) return wrong(name, "after each % must stand two hexadecimal digits");
   }
   return form;
 }
@@ -271,20 +266,20 @@ Result<Questions> read_annif_question(std::string_view body, const PredictData& 
   auto form = read_form(body);
   if (!form) return form.error();
   if (!form->text) {
-    return wrong_field("text", "it is missing; send a form (application/x-www-form-urlencoded)");
+    return wrong("text", "it is missing; send a form (application/x-www-form-urlencoded)");
   }
   Questions questions;
   questions.through_tables = has_tables;
   questions.top_k = kLimitUnlessGiven;
   if (form->limit) {
     const auto limit = number_of<std::uint64_t>(*form->limit);
-    if (!limit || *limit == 0) return wrong_field("limit", "it must be a number from 1");
+    if (!limit || *limit == 0) return wrong("limit", "it must be a number from 1");
     questions.top_k = static_cast<std::uint32_t>(std::min<std::uint64_t>(*limit, kTopKMax));
   }
   if (form->threshold) {
     const auto threshold = number_of<float>(*form->threshold);
     if (!threshold || !(*threshold >= 0 && *threshold <= 1)) {
-      return wrong_field("threshold", "it must be a number from 0 to 1");
+      return wrong("threshold", "it must be a number from 0 to 1");
     }
     questions.threshold = *threshold;
   }

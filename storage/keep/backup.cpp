@@ -12,7 +12,6 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -166,7 +165,8 @@ std::vector<Backup> BackupFolder::list() const {
   std::vector<Backup> backups;
   for (const rocksdb::BackupInfo& info : infos) {
     // One that is not of ours has no record; it is shown as it is.
-    const BackupRecord record = decode_backup(info.app_metadata).value_or(BackupRecord{});
+    const BackupRecord record =
+        decode_record<BackupRecord>(info.app_metadata).value_or(BackupRecord{});
     backups.push_back({info.backup_id, record.checkpoint, record.run, info.timestamp, info.size});
   }
   std::ranges::sort(backups, {}, &Backup::number);
@@ -224,7 +224,7 @@ Result<Backup> BackupFolder::add(const std::string& snapshot, const std::atomic<
   };
   if (!is_stopped) {
     status = impl_->writer->CreateNewBackupWithMetadata(options, database.get(),
-                                                        encode_backup(record), &number);
+                                                        encode_record(record), &number);
   }
   for (auto* family : families) database->DestroyColumnFamilyHandle(family).PermitUncheckedError();
   if (is_stopped) {
@@ -259,8 +259,7 @@ Result<void> BackupFolder::restore(std::uint32_t number, const std::string& targ
   rocksdb::BackupInfo info;
   Status status = impl_->engine().GetBackupInfo(number, &info);
   if (!status.ok()) return backup_error(status, impl_->folder, "reading");
-  std::string base = fs::path(target).lexically_normal().string();
-  if (base.ends_with('/')) base.pop_back();
+  const std::string base = without_slash(target);
   const std::string beside = base + kRestoringSuffix;
   if (free_bytes(target).value_or(info.size) < info.size) {
     return Error{ErrorCode::kDiskFull,

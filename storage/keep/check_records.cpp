@@ -2,9 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <initializer_list>
 #include <optional>
@@ -166,7 +163,7 @@ void check_history(Store& store, const CheckedRun& run, Findings& findings,
           return;
         }
         if (*checkpoint < is_there.size()) is_there[*checkpoint] = true;
-        const auto decoded = decode_history(as_text(payload));
+        const auto decoded = decode_record<RoundRecord>(as_text(payload));
         const auto wrong = decoded ? history_fault(*decoded, *checkpoint, run)
                                    : std::optional<std::string>("it is not a history record");
         if (wrong) {
@@ -208,7 +205,7 @@ void check_ledger(Store& store, const CheckedRun& run, Findings& findings,
   const auto visit = [&](ByteView key, ByteView record, ByteView payload) {
     if (std::ranges::equal(key, epoch_key)) {
       has_epochs = true;
-      const auto epochs = decode_lease_epoch(as_text(payload));
+      const auto epochs = decode_record<LeaseEpochRecord>(as_text(payload));
       if (!epochs || epochs->next == 0) {
         findings.add(Table::kLedger, key, "it is not a record of lease epochs");
       } else {
@@ -228,7 +225,7 @@ void check_ledger(Store& store, const CheckedRun& run, Findings& findings,
       findings.add(Table::kLedger, key, "it is not the key of an account");
       return;
     }
-    const auto account = decode_account(as_text(payload));
+    const auto account = decode_record<AccountRecord>(as_text(payload));
     if (!account) {
       findings.add(Table::kLedger, key, "it is not an account");
       return;

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "storage/engine/store_folder.hpp"
+#include "storage/keep/open_to_read.hpp"
 
 namespace gleaner {
 namespace {
@@ -22,9 +23,7 @@ constexpr std::size_t kNameLengthMax = 64;
 constexpr int kAttemptsMax = 50;
 
 fs::path kept_folder(const std::string& store) {
-  std::string base = fs::path(store).lexically_normal().string();
-  if (base.ends_with('/')) base.pop_back();
-  return base + kKeptSuffix;
+  return without_slash(store) + kKeptSuffix;
 }
 
 // A name is one of a folder, shown to people and typed in shells.
@@ -105,6 +104,19 @@ std::vector<std::string> kept_names(const std::string& store) {
   }
   std::ranges::sort(names);
   return names;
+}
+
+std::vector<std::string> kept_before(const std::string& store, RoundIndex checkpoint) {
+  std::vector<std::pair<RoundIndex, std::string>> kept;
+  for (const std::string& name : kept_names(store)) {
+    const std::string path = kept_path(store, name);
+    const auto run = open_run_to_read(path);
+    if (run && (*run)->checkpoint() < checkpoint) kept.emplace_back((*run)->checkpoint(), path);
+  }
+  std::ranges::sort(kept);
+  std::vector<std::string> paths;
+  for (auto& [round, path] : kept) paths.push_back(std::move(path));
+  return paths;
 }
 
 Result<void> keep_checkpoint(const std::string& store, const std::string& name,

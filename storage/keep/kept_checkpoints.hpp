@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/ids.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -18,6 +19,9 @@ std::string kept_path(const std::string& store, const std::string& name);
 
 // The names of those that are whole, in order.
 std::vector<std::string> kept_names(const std::string& store);
+
+// Where those before `checkpoint` are kept that can be read, the earliest first.
+std::vector<std::string> kept_before(const std::string& store, RoundIndex checkpoint);
 
 // Keeps the store as it is now. kInvalidArgument when the name will not do or is taken, kBusy when
 // the store changes too often to be caught. It is there whole or not at all. `reach`: the path to

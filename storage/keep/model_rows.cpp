@@ -13,15 +13,12 @@
 #include "common/model/shard_rows.hpp"
 
 namespace gleaner {
-namespace {
 
-Result<NameTable> load_label_names(const std::string& path) {
+Result<NameTable> load_names(const std::string& path) {
   Result<NameTable> names = NameTable::load(path);
   if (names || names.error().code != ErrorCode::kNotFound) return names;
   return Error{ErrorCode::kInvalidData, names.error().message};
 }
-
-}  // namespace
 
 Result<void> visit_model_rows(RunStore& run, ShardId shard,
                               const std::function<void(const ModelRow&)>& visit) {
@@ -72,7 +69,7 @@ Result<NameTable> label_names_of(const RunIdentity& identity, const std::string&
   if (auto its = check_name_file(identity.settings, file, kLabelNamesFile); !its) {
     return its.error();
   }
-  Result<NameTable> names = load_label_names(file);
+  Result<NameTable> names = load_names(file);
   if (!names || names->size() >= identity.model.labels) return names;
   return Error{ErrorCode::kInvalidData,
                fmt::format("{} has {} names, but the model {} labels: it is of another data set",

@@ -31,6 +31,9 @@ Result<void> visit_model_rows(RunStore& run, ShardId shard,
 Result<std::uint32_t> find_label(const NameTable& names, std::uint32_t labels,
                                  const std::string& text);
 
+// As NameTable::load, but a file that is missing is kInvalidData: kNotFound is of a store.
+Result<NameTable> load_names(const std::string& path);
+
 // The names in `file`, which must be enough for the run's labels; none without a file.
 Result<NameTable> label_names_of(const RunIdentity& identity, const std::string& file);
 

@@ -147,7 +147,7 @@ std::optional<Bytes> RunCheck::read(ByteView key, bool is_required) {
 }
 
 void RunCheck::read_identity() {
-  const auto identity = read_word(kIdentityKey, decode_identity);
+  const auto identity = read_word(kIdentityKey, decode_record<IdentityRecord>);
   if (!identity) return;
   if (identity->store_version != kStoreVersion) {
     wrong(kIdentityKey, fmt::format("the store has version {}, and this program reads version {}",
@@ -179,7 +179,7 @@ void RunCheck::compare_settings() {
 }
 
 void RunCheck::read_progress() {
-  run_.progress = read_word(kProgressKey, decode_progress);
+  run_.progress = read_word(kProgressKey, decode_record<ProgressRecord>);
   if (!run_.model || !run_.progress) return;
   if (is_possible(*run_.progress, *run_.model)) return;
   wrong(kProgressKey, fmt::format("checkpoint {} with {} batches does not fit the run's plan, or "
@@ -191,7 +191,7 @@ void RunCheck::read_progress() {
 void RunCheck::read_fold() {
   const std::optional<Bytes> payload = read(as_bytes(kFoldKey), false);
   if (!payload) return;
-  const auto decided = decode_history(as_text(*payload));
+  const auto decided = decode_record<RoundRecord>(as_text(*payload));
   if (!decided) {
     wrong(kFoldKey, "it is not a history record");
   } else if (run_.progress && decided->checkpoint > run_.progress->checkpoint + 1) {
@@ -234,7 +234,7 @@ void RunCheck::read_digests() {
     const std::optional<Bytes> payload = read(key, false);
     std::optional<ShardDigest> digest;
     if (payload) {
-      digest = decode_shard_digest(as_text(*payload));
+      digest = decode_record<ShardDigest>(as_text(*payload));
       if (!digest) findings_.add(Table::kRun, key, "it is not a shard's digest");
     } else if (findings_.count() == before) {
       // None until a commit changes the shard; rows without one are found as rows.

@@ -110,7 +110,7 @@ Result<void> Repairer::settle_run() {
     walk_records(
         damaged_, Table::kHistory, {}, {}, findings, [&](ByteView key, ByteView, ByteView payload) {
           last = std::max(last, decode_history_key(key).value_or(0));
-          const auto record = decode_history(as_text(payload));
+          const auto record = decode_record<RoundRecord>(as_text(payload));
           if (!record || record->checkpoint == 0 || record->checkpoint > plan.round_count()) return;
           while (rate_cuts.size() < std::min(record->rate_cuts, kRateHalvingsMax)) {
             rate_cuts.push_back(plan.round_begin(record->checkpoint - 1));
@@ -130,15 +130,15 @@ Result<void> Repairer::copy_run_records() {
   if (!stored) return stored.error();
   const auto payload = open_record(Table::kRun, as_bytes(kIdentityKey), **stored);
   if (!payload) return payload.error();
-  identity = decode_identity(as_text(*payload)).value_or(IdentityRecord{});
+  identity = decode_record<IdentityRecord>(as_text(*payload)).value_or(IdentityRecord{});
   identity.model.clear();
   for (auto& [name, text] : model_fields(*ours_.model)) identity.model.emplace(name, text);
-  if (auto done = put_text(Table::kRun, as_bytes(kIdentityKey), encode_identity(identity)); !done) {
+  if (auto done = put_text(Table::kRun, as_bytes(kIdentityKey), encode_record(identity)); !done) {
     return done;
   }
   auto done = put_text(Table::kRun, as_bytes(kSettingsKey), encode_settings(*ours_.settings));
   if (!done) return done;
-  done = put_text(Table::kRun, as_bytes(kProgressKey), encode_progress(*ours_.progress));
+  done = put_text(Table::kRun, as_bytes(kProgressKey), encode_record(*ours_.progress));
   if (!done) return done;
   const std::vector<std::uint32_t>& counts = *ours_.label_counts;
   for (std::size_t first = 0; first < counts.size(); first += kLabelCountsPerChunk) {
@@ -243,7 +243,7 @@ Result<void> Repairer::write_shard(ShardId shard, const ShardContent& content) {
   if (const ShardDigest digest = digest_of(shard, content); digest != ShardDigest{}) {
     const Bytes key = shard_digest_key(shard);
     auto put = (*writer)->put(Table::kRun, key,
-                              seal_record(Table::kRun, key, as_bytes(encode_shard_digest(digest))));
+                              seal_record(Table::kRun, key, as_bytes(encode_record(digest))));
     if (!put) return put;
   }
   return (*writer)->finish();
@@ -279,7 +279,7 @@ Result<void> Repairer::settle_history() {
       blank.batches = plan.round_begin(checkpoint);
       blank.epoch = plan.epochs_done(checkpoint);
       did("history, " + where, "its metrics are lost: a line without them");
-      done = put_text(Table::kHistory, key, encode_history(blank));
+      done = put_text(Table::kHistory, key, encode_record(blank));
     }
     if (!done) return done;
   }
@@ -304,10 +304,10 @@ Result<void> Repairer::settle_ledger() {
     if (std::ranges::equal(key, lease_epoch_key())) {
       const auto payload = open_record(Table::kLedger, key, record);
       if (!payload) return payload.error();
-      auto epochs = decode_lease_epoch(as_text(*payload)).value_or(LeaseEpochRecord{});
+      auto epochs = decode_record<LeaseEpochRecord>(as_text(*payload)).value_or(LeaseEpochRecord{});
       epochs.next += kEpochMargin;
       did("ledger, " + where, "set well beyond the backup's, so that none is used twice");
-      done = put_text(Table::kLedger, key, encode_lease_epoch(epochs));
+      done = put_text(Table::kLedger, key, encode_record(epochs));
     } else {
       did("ledger, " + where, "taken from the backup, as it was then");
       done = put(Table::kLedger, key, record);
@@ -345,7 +345,7 @@ Result<RepairOutcome> Repairer::run() {
   did("staged", "dropped: the open round is trained again, to the same bits");
   // All that was written so far becomes durable with this.
   WriteBatch last;
-  const std::string progress = encode_progress(*ours_.progress);
+  const std::string progress = encode_record(*ours_.progress);
   last.put(Table::kRun, as_bytes(kProgressKey),
            seal_record(Table::kRun, as_bytes(kProgressKey), as_bytes(progress)));
   if (auto written = target_.write(std::move(last), Durability::kSync); !written) {

@@ -84,8 +84,6 @@ struct AccessFlags {
   std::string role = "volunteer";
   std::string expires;
   bool json = false;
-
-  [[nodiscard]] ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kPeople; }
 };
 
 using Flags = std::shared_ptr<AccessFlags>;
@@ -176,10 +174,10 @@ Result<void> run(AccessFlags& flags, const char* verb) {
   const auto answer = change_access(flags.where, flags.request);
   if (!answer) return answer.error();
   if (flags.request.verb == AccessVerb::kListInvites) {
-    return print_report(invites_report(*answer), flags.form(), verb, subject(flags));
+    return print_report(invites_report(*answer), report_form(flags.json), verb, subject(flags));
   }
   if (flags.request.verb == AccessVerb::kListPeers) {
-    return print_report(peers_report(*answer), flags.form(), verb, subject(flags));
+    return print_report(peers_report(*answer), report_form(flags.json), verb, subject(flags));
   }
   std::string text = answer->sentence + "\n";
   Json body = Json::object();

@@ -79,10 +79,10 @@ void ProgressLine::show(std::uint64_t done, std::uint64_t total, const char* uni
   shown_ = now;
   is_shown_ = true;
   const double seconds = static_cast<double>((now - started_).count()) / 1e6;
-  std::string line = fmt::format("\r\x1b[K{} {} {}", verb_, with_commas(done), unit);
+  std::string line = fmt::format("\r\x1b[K{} {} {}", verb_, grouped(done), unit);
   if (total > 0 && done > 0) {
     const double share = static_cast<double>(done) / static_cast<double>(total);
-    line += fmt::format(" of {} ({:.0f} %), {:.0f} s left", with_commas(total), 100 * share,
+    line += fmt::format(" of {} ({:.0f} %), {:.0f} s left", grouped(total), 100 * share,
                         seconds / share - seconds);
   }
   std::fputs(line.c_str(), stderr);
@@ -91,16 +91,6 @@ void ProgressLine::show(std::uint64_t done, std::uint64_t total, const char* uni
 
 Json written_json(const std::string& path, std::uint64_t points) {
   return {{"file", printable(path)}, {"points", points}};
-}
-
-std::string with_commas(std::uint64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
 }
 
 }  // namespace gleaner

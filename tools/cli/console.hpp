@@ -53,7 +53,4 @@ class ProgressLine {
 // how many examples it has.
 Json written_json(const std::string& path, std::uint64_t points);
 
-// 1234567 as "1,234,567".
-std::string with_commas(std::uint64_t number);
-
 }  // namespace gleaner

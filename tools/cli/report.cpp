@@ -80,6 +80,12 @@ Cell cell_text(std::string_view text) {
   return {harmless, harmless};
 }
 
+Cell cell_fit(std::string_view text, std::size_t width, TextStyle style) {
+  Cell cell = cell_text(text);
+  cell.text = fit(cell.text, width, style);
+  return cell;
+}
+
 Cell cell_count(std::uint64_t count) {
   return {count, grouped(count)};
 }
@@ -141,6 +147,12 @@ Json table_json(const ReportTable& table) {
     rows.push_back(std::move(object));
   }
   return rows;
+}
+
+std::string json_lines(const Json& rows) {
+  std::string text;
+  for (const Json& row : rows) text += row.dump() + "\n";
+  return text;
 }
 
 void Report::section(std::string key, std::string title) {

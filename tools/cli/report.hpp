@@ -29,6 +29,8 @@ struct Cell {
 
 Cell cell_none();  // not measured: null, and a dash
 Cell cell_text(std::string_view text);
+// For people cut to `width` columns.
+Cell cell_fit(std::string_view text, std::size_t width, TextStyle style);
 Cell cell_count(std::uint64_t count);
 Cell cell_bytes(std::uint64_t bytes);
 // With `digits` digits after the point; null when it is not a finite number.
@@ -60,8 +62,9 @@ struct ReportTable {
   std::size_t people_rows_max = SIZE_MAX;  // that people see
 };
 
-// One JSON object a row.
+// One JSON object a row; a line for each.
 Json table_json(const ReportTable& table);
+std::string json_lines(const Json& rows);
 
 class Report {
  public:
@@ -97,6 +100,11 @@ class Report {
 };
 
 enum class ReportForm : std::uint8_t { kPeople, kJson, kCsv };
+
+// By the flags of a verb.
+constexpr ReportForm report_form(bool json, bool csv = false) {
+  return json ? ReportForm::kJson : csv ? ReportForm::kCsv : ReportForm::kPeople;
+}
 
 // The whole document: `{"gleaner_json": 1, "verb": ..., "subject": ..., ...}` and a line end.
 std::string json_document(std::string_view verb, std::string_view subject, const Json& body);

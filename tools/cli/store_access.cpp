@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
 
 #include "common/result.hpp"
-#include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
 
 namespace gleaner {
@@ -30,6 +30,10 @@ ExitCode exit_status_of(ErrorCode code) {
 bool is_place(const std::string& word) {
   std::error_code ignored;
   return word.find(':') != std::string::npos || std::filesystem::is_directory(word, ignored);
+}
+
+void add_store(CLI::App& verb, std::string& folder) {
+  verb.add_option("store", folder, "folder that gleaner-master was given as --store")->required();
 }
 
 void give_way_to_master(const std::string& folder) {

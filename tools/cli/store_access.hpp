@@ -14,11 +14,18 @@
 #include "storage/run_store.hpp"
 #include "tools/cli/report.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace gleaner {
 
 // The lines of --help that list the exit statuses of these verbs.
 inline constexpr const char* kStoreExitCodes =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 4 no usable store.";
+
+// The store that a verb is asked about, first of its arguments.
+void add_store(CLI::App& verb, std::string& folder);
 
 // For verbs that read a store whole: where a master has it open, this process takes what others
 // leave of the processors. Threads that are made later inherit it.

@@ -65,6 +65,9 @@ struct SplitFlags {
   bool force = false;
 };
 
+// Refuses a fraction for the test part that is not between 0 and 1.
+Result<void> check_test_share(double share);
+
 // Whether point `index` belongs to the test part: a hash of the seed and the index, so the same
 // however often and in whatever order it is asked. 0 < share < 1.
 bool is_test_point(std::uint64_t seed, std::uint64_t index, double share);

@@ -68,7 +68,7 @@ std::vector<std::string> warnings_for(const DatasetStatistics::Summary& summary,
   const auto warn = [&](std::uint64_t number, std::uint64_t whole, const char* sentence) {
     if (number == 0) return;
     warnings.push_back(
-        fmt::format("{} {} ({:.1f} %)", with_commas(number), sentence, percent(number, whole)));
+        fmt::format("{} {} ({:.1f} %)", grouped(number), sentence, percent(number, whole)));
   };
   warn(summary.points_without_labels, summary.points,
        "examples have no labels; they teach only what not to expect");
@@ -297,8 +297,8 @@ double mean(std::uint64_t sum, std::uint64_t count) {
 }
 
 std::string bin_name(const PowerHistogram::Bin& bin) {
-  if (bin.first == bin.last) return with_commas(bin.first);
-  return with_commas(bin.first) + "-" + with_commas(bin.last);
+  if (bin.first == bin.last) return grouped(bin.first);
+  return grouped(bin.first) + "-" + grouped(bin.last);
 }
 
 std::string histogram_text(const char* title, const PowerHistogram& histogram) {
@@ -308,7 +308,7 @@ std::string histogram_text(const char* title, const PowerHistogram& histogram) {
   for (const auto& bin : histogram.bins()) {
     // Rounded up, so that whatever is there shows.
     const std::uint64_t width = (bin.count * kBarWidth + most - 1) / most;
-    text += fmt::format("  {:>21} {:>13} {}\n", bin_name(bin), with_commas(bin.count),
+    text += fmt::format("  {:>21} {:>13} {}\n", bin_name(bin), grouped(bin.count),
                         std::string(width, '#'));
   }
   return text;
@@ -407,14 +407,13 @@ std::string as_text(const InfoFlags& flags, const Contents& contents, const Name
       "  examples  {:>15}\n"
       "  features  {:>15}   {} occur, {:.1f} per example, values {:g} to {:g}\n"
       "  labels    {:>15}   {} occur, {:.2f} per example\n",
-      flags.source, contents.form, with_commas(s.points), with_commas(s.dimensions.features),
-      with_commas(s.seen.features), mean(s.feature_entries, s.points), s.value_min, s.value_max,
-      with_commas(s.dimensions.labels), with_commas(s.seen.labels),
-      mean(s.label_entries, s.points));
+      flags.source, contents.form, grouped(s.points), grouped(s.dimensions.features),
+      grouped(s.seen.features), mean(s.feature_entries, s.points), s.value_min, s.value_max,
+      grouped(s.dimensions.labels), grouped(s.seen.labels), mean(s.label_entries, s.points));
   if (const PackedDataset* packed = contents.packed.get()) {
     text += fmt::format("  fingerprint {:016x}, rows {}normalised, {} bytes\n",
                         packed->fingerprint(), packed->summary().is_normalized ? "" : "not ",
-                        with_commas(packed->summary().file_bytes));
+                        grouped(packed->summary().file_bytes));
   }
   text += histogram_text("labels by the number of their examples", s.points_per_label);
   text += histogram_text("features by the number of their examples", s.points_per_feature);
@@ -422,7 +421,7 @@ std::string as_text(const InfoFlags& flags, const Contents& contents, const Name
   text += histogram_text("examples by the number of their features", s.features_per_point);
   text += "\nmost frequent labels\n";
   for (const LabelCount& top : s.frequent_labels) {
-    text += fmt::format("  {:>13} examples   {}\n", with_commas(top.points),
+    text += fmt::format("  {:>13} examples   {}\n", grouped(top.points),
                         names.name_or("label", top.label));
   }
   const std::vector<std::uint32_t> by_label = contents.statistics.label_points(s.dimensions.labels);

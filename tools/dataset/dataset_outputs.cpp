@@ -20,16 +20,20 @@ SetForm form_wanted(const ConvertFlags& flags) {
   return flags.to == "libsvm" ? SetForm::kLibsvm : SetForm::kXc;
 }
 
-Result<void> copy_points(PointStream& stream, SetOutput& output, std::uint64_t points) {
-  ProgressLine progress("Converting");
-  Point point;
-  for (std::uint64_t index = 0;; ++index) {
-    Result<bool> has_point = stream.next(point);
-    if (!has_point) return has_point.error();
-    if (!*has_point) return {};
-    if (auto added = output.add(point); !added) return added;
-    if (index % 1024 == 0) progress.show(index, points, "examples");
-  }
+// Writes those points of the source that `takes` says, `points` of `total`.
+Result<void> copy_set(const std::string& source, const TextOptions& text, std::uint64_t total,
+                      const std::string& target, const SetOutputOptions& options,
+                      std::uint64_t points, Dimensions dimensions, const char* doing, bool force,
+                      const std::function<bool()>& takes) {
+  auto stream = PointStream::open(source, text);
+  if (!stream) return stream.error();
+  auto output = SetOutput::create(target, options, points, dimensions);
+  if (!output) return output.error();
+  auto copied = for_each_point(**stream, doing, total, [&](const Point& point, std::uint64_t) {
+    return takes() ? (*output)->add(point) : Result<void>();
+  });
+  if (!copied) return copied;
+  return (*output)->commit((*stream)->irregularities(), existing(force));
 }
 
 }  // namespace
@@ -43,13 +47,9 @@ Result<void> run_dataset_convert(const ConvertFlags& flags) {
   Result<SetSize> size = size_of_set(flags.source, text);
   if (!size) return size.error();
   const Dimensions dimensions = text.limits.value_or(size->dimensions);
-  auto stream = PointStream::open(flags.source, text);
-  if (!stream) return stream.error();
-  auto output = SetOutput::create(flags.output, options, size->points, dimensions);
-  if (!output) return output.error();
-  if (auto copied = copy_points(**stream, **output, size->points); !copied) return copied;
-  Result<void> committed = (*output)->commit((*stream)->irregularities(), existing(flags.force));
-  if (!committed) return committed;
+  auto copied = copy_set(flags.source, text, size->points, flags.output, options, size->points,
+                         dimensions, "Converting", flags.force, [] { return true; });
+  if (!copied) return copied;
   const Json body = {{"written", Json::array({written_json(flags.output, size->points)})},
                      {"form", form_name(options.form)},
                      {"features", dimensions.features},
@@ -57,8 +57,8 @@ Result<void> run_dataset_convert(const ConvertFlags& flags) {
   return print_done(
       flags.json, "dataset convert", flags.source, body,
       fmt::format("{}: {}, {} examples, {} features, {} labels{}\n", flags.output,
-                  form_name(options.form), with_commas(size->points),
-                  with_commas(dimensions.features), with_commas(dimensions.labels),
+                  form_name(options.form), grouped(size->points), grouped(dimensions.features),
+                  grouped(dimensions.labels),
                   options.form == SetForm::kLibsvm ? ", which it does not announce" : ""));
 }
 
@@ -84,14 +84,7 @@ Result<void> run_dataset_pack(const PackFlags& flags) {
   options.text = flags.read.text_options();
   options.normalize = !flags.no_normalize;
   options.cache_dir = flags.cache_dir;
-  if (!flags.like.empty()) {
-    PackOptions like_options = options;
-    like_options.text.format = TextFormat::kAuto;
-    Result<std::unique_ptr<PackedDataset>> like = open_or_pack(flags.like, like_options);
-    if (!like) return like.error();
-    options.text.limits = Dimensions{(*like)->features(), (*like)->labels()};
-    options.text.limits_name = flags.like;
-  }
+  if (auto limited = take_limits(flags.like, options.text); !limited) return limited;
   ProgressLine progress("Packing");
   options.on_progress = [&](std::uint64_t done, std::uint64_t total) {
     progress.show(done, total, "bytes");
@@ -104,11 +97,10 @@ Result<void> run_dataset_pack(const PackFlags& flags) {
                      {"features", packed.features()},
                      {"labels", packed.labels()},
                      {"fingerprint", fmt::format("{:016x}", packed.fingerprint())}};
-  return print_done(
-      flags.json, "dataset pack", flags.source, body,
-      fmt::format("{}: {} examples, {} features, {} labels, fingerprint {:016x}\n", packed.path(),
-                  with_commas(packed.points()), with_commas(packed.features()),
-                  with_commas(packed.labels()), packed.fingerprint()));
+  return print_done(flags.json, "dataset pack", flags.source, body,
+                    fmt::format("{}: {} examples, {} features, {} labels, fingerprint {:016x}\n",
+                                packed.path(), grouped(packed.points()), grouped(packed.features()),
+                                grouped(packed.labels()), packed.fingerprint()));
 }
 
 namespace {
@@ -133,12 +125,7 @@ Result<PartSizes> count_parts(const SplitFlags& flags) {
 }
 
 Result<void> check_flags(const SplitFlags& flags) {
-  if (!(flags.share > 0 && flags.share < 1)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("--share {} is not between 0 and 1; 0.2 puts a fifth of the points "
-                             "into the test part",
-                             flags.share)};
-  }
+  if (auto fits = check_test_share(flags.share); !fits) return fits;
   if (flags.train.empty() || flags.test.empty()) {
     return Error{ErrorCode::kInvalidArgument,
                  "name the files of both parts, --train and --test, or that of a --sample"};
@@ -148,24 +135,6 @@ Result<void> check_flags(const SplitFlags& flags) {
                  "--train and --test name the same file; name two different ones"};
   }
   return guard_outputs({flags.train, flags.test}, flags.force);
-}
-
-Result<void> write_parts(const SplitFlags& flags, PointStream& stream, TextOutput& train,
-                         TextOutput& test, std::uint64_t points) {
-  ProgressLine progress("Splitting");
-  Point point;
-  std::string line;
-  for (std::uint64_t index = 0;; ++index) {
-    Result<bool> has_point = stream.next(point);
-    if (!has_point) return has_point.error();
-    if (!*has_point) return {};
-    line.clear();
-    append_xc(line, point);
-    Result<void> written =
-        (is_test_point(flags.seed, index, flags.share) ? test : train).write(line);
-    if (!written) return written;
-    if (index % 1024 == 0) progress.show(index, points, "examples");
-  }
 }
 
 Result<std::uint64_t> wanted_points(const SplitFlags& flags, std::uint64_t total) {
@@ -193,36 +162,30 @@ Result<void> write_sample(const SplitFlags& flags) {
   if (!size) return size.error();
   Result<std::uint64_t> wanted = wanted_points(flags, size->points);
   if (!wanted) return wanted.error();
-  auto stream = PointStream::open(flags.source, flags.read.text_options());
-  if (!stream) return stream.error();
-  auto output = SetOutput::create(flags.sample, options, *wanted, size->dimensions);
-  if (!output) return output.error();
   SampleChoice choice(flags.seed, size->points, *wanted);
-  {
-    ProgressLine progress("Sampling");
-    Point point;
-    for (std::uint64_t index = 0; index < size->points; ++index) {
-      Result<bool> has_point = (*stream)->next(point);
-      if (!has_point) return has_point.error();
-      if (!*has_point) break;
-      if (!choice.next()) continue;
-      if (auto added = (*output)->add(point); !added) return added;
-      progress.show(index, size->points, "examples");
-    }
-  }
-  Result<void> committed = (*output)->commit((*stream)->irregularities(), existing(flags.force));
-  if (!committed) return committed;
+  auto copied =
+      copy_set(flags.source, flags.read.text_options(), size->points, flags.sample, options,
+               *wanted, size->dimensions, "Sampling", flags.force, [&] { return choice.next(); });
+  if (!copied) return copied;
   const Json body = {{"written", Json::array({written_json(flags.sample, *wanted)})},
                      {"form", form_name(options.form)},
                      {"of_points", size->points},
                      {"features", size->dimensions.features},
                      {"labels", size->dimensions.labels}};
   return print_done(flags.json, "dataset split", flags.source, body,
-                    fmt::format("{}: {} of {} examples, {}\n", flags.sample, with_commas(*wanted),
-                                with_commas(size->points), form_name(options.form)));
+                    fmt::format("{}: {} of {} examples, {}\n", flags.sample, grouped(*wanted),
+                                grouped(size->points), form_name(options.form)));
 }
 
 }  // namespace
+
+Result<void> check_test_share(double share) {
+  if (share > 0 && share < 1) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("--share {} is not between 0 and 1; 0.2 puts a fifth of the points "
+                           "into the test part",
+                           share)};
+}
 
 bool is_test_point(std::uint64_t seed, std::uint64_t index, double share) {
   // Both factors are exact in double up to the last bits of `share`; no library function takes
@@ -254,25 +217,24 @@ Result<void> run_dataset_split(const SplitFlags& flags) {
   Result<std::unique_ptr<PointStream>> stream =
       PointStream::open(flags.source, flags.read.text_options());
   if (!stream) return stream.error();
-  Result<std::unique_ptr<TextOutput>> train = TextOutput::create(flags.train);
+  auto train = SetOutput::create(flags.train, {}, sizes->train, sizes->dimensions);
   if (!train) return train.error();
-  Result<std::unique_ptr<TextOutput>> test = TextOutput::create(flags.test);
+  auto test = SetOutput::create(flags.test, {}, sizes->test, sizes->dimensions);
   if (!test) return test.error();
-  Result<void> headed = (*train)->write(xc_header(sizes->train, sizes->dimensions));
-  if (headed) headed = (*test)->write(xc_header(sizes->test, sizes->dimensions));
-  if (!headed) return headed;
-  Result<void> written = write_parts(flags, **stream, **train, **test, sizes->train + sizes->test);
+  const auto write = [&](const Point& point, std::uint64_t index) {
+    return (is_test_point(flags.seed, index, flags.share) ? *test : *train)->add(point);
+  };
+  auto written = for_each_point(**stream, "Splitting", sizes->train + sizes->test, write);
+  if (written) written = (*test)->commit({}, existing(flags.force));
+  if (written) written = (*train)->commit({}, existing(flags.force));
   if (!written) return written;
-  Result<void> committed = (*test)->commit(existing(flags.force));
-  if (committed) committed = (*train)->commit(existing(flags.force));
-  if (!committed) return committed;
   const Json body = {{"written", Json::array({written_json(flags.train, sizes->train),
                                               written_json(flags.test, sizes->test)})},
                      {"features", sizes->dimensions.features},
                      {"labels", sizes->dimensions.labels}};
   return print_done(flags.json, "dataset split", flags.source, body,
                     fmt::format("{}: {} examples\n{}: {} examples\n", flags.train,
-                                with_commas(sizes->train), flags.test, with_commas(sizes->test)));
+                                grouped(sizes->train), flags.test, grouped(sizes->test)));
 }
 
 namespace {
@@ -280,21 +242,16 @@ namespace {
 Result<void> write_points(const std::string& path, const SyntheticPoints& source,
                           Dimensions dimensions, std::uint64_t first, std::uint64_t count,
                           bool force) {
-  Result<std::unique_ptr<TextOutput>> output = TextOutput::create(path);
+  auto output = SetOutput::create(path, {}, count, dimensions);
   if (!output) return output.error();
   ProgressLine progress("Writing " + path + ":");
-  std::string text = xc_header(count, dimensions);
   Point point;
   for (std::uint64_t i = 0; i < count; ++i) {
     source.make(first + i, point);
-    append_xc(text, point);
-    if (i % 256 != 255 && i + 1 < count) continue;
-    Result<void> written = (*output)->write(text);
-    if (!written) return written;
-    text.clear();
-    progress.show(i + 1, count, "examples");
+    if (auto added = (*output)->add(point); !added) return added;
+    if (i % 256 == 255) progress.show(i + 1, count, "examples");
   }
-  return (*output)->commit(existing(force));
+  return (*output)->commit({}, existing(force));
 }
 
 }  // namespace
@@ -338,10 +295,10 @@ Result<void> run_dataset_synth(const SynthFlags& flags) {
   return print_done(
       flags.json, "dataset synth", flags.train, body,
       fmt::format("{}: {} examples, {} features, {} labels ({:.1f} s, {} examples/s)\n",
-                  flags.train, with_commas(flags.points), with_commas(dimensions.features),
-                  with_commas(dimensions.labels), seconds,
-                  with_commas(static_cast<std::uint64_t>(static_cast<double>(written_points) /
-                                                         (seconds + 1e-6)))));
+                  flags.train, grouped(flags.points), grouped(dimensions.features),
+                  grouped(dimensions.labels), seconds,
+                  grouped(static_cast<std::uint64_t>(static_cast<double>(written_points) /
+                                                     (seconds + 1e-6)))));
 }
 
 }  // namespace gleaner

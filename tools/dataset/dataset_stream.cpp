@@ -65,19 +65,30 @@ std::uint64_t PointStream::total() const {
   return text_ ? text_->source().total() : packed_->points();
 }
 
+Result<void> for_each_point(PointStream& stream, const char* doing, std::uint64_t total,
+                            const std::function<Result<void>(const Point&, std::uint64_t)>& use) {
+  ProgressLine progress(doing);
+  Point point;
+  for (std::uint64_t index = 0;; ++index) {
+    Result<bool> has_point = stream.next(point);
+    if (!has_point) return has_point.error();
+    if (!*has_point) return {};
+    if (auto used = use(point, index); !used) return used;
+    if (index % 1024 == 0) progress.show(index, total, "examples");
+  }
+}
+
 Result<SetSize> size_of_set(const std::string& path, const TextOptions& options) {
   Result<std::unique_ptr<PointStream>> stream = PointStream::open(path, options);
   if (!stream) return stream.error();
   std::uint64_t points = (*stream)->announced_points().value_or(0);
   if (points == 0) {
-    ProgressLine progress("Counting");
-    Point point;
-    for (;;) {
-      Result<bool> has_point = (*stream)->next(point);
-      if (!has_point) return has_point.error();
-      if (!*has_point) break;
-      if (++points % 1024 == 0) progress.show(points, 0, "examples");
-    }
+    const auto count = [&](const Point&, std::uint64_t) {
+      ++points;
+      return Result<void>();
+    };
+    auto counted = for_each_point(**stream, "Counting", 0, count);
+    if (!counted) return counted.error();
   }
   return SetSize{points, (*stream)->dimensions()};
 }

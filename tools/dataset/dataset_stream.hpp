@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,11 @@ class PointStream {
   std::unique_ptr<PackedDataset> packed_;
   std::uint64_t next_ = 0;
 };
+
+// Calls `use` with every point and its place. A line of progress begins with `doing` and shows how
+// many of `total` (0: not known) are done.
+Result<void> for_each_point(PointStream& stream, const char* doing, std::uint64_t total,
+                            const std::function<Result<void>(const Point&, std::uint64_t)>& use);
 
 struct SetSize {
   std::uint64_t points = 0;

@@ -50,7 +50,7 @@ class TextPart {
   [[nodiscard]] std::string reading(const Vocabulary& labels) const;
 
  private:
-  TextPart(std::string path, std::unique_ptr<TextOutput> set, std::unique_ptr<TextOutput> names,
+  TextPart(std::string path, std::unique_ptr<SetOutput> set, std::unique_ptr<TextOutput> names,
            Dimensions dimensions)
       : path_(std::move(path)),
         set_(std::move(set)),
@@ -65,9 +65,8 @@ class TextPart {
   };
 
   std::string path_;
-  std::unique_ptr<TextOutput> set_;
+  std::unique_ptr<SetOutput> set_;
   std::unique_ptr<TextOutput> names_;
-  std::string line_;
   std::uint64_t points_ = 0;
   std::uint64_t without_labels_ = 0;
   std::uint64_t without_features_ = 0;
@@ -114,12 +113,10 @@ constexpr std::size_t kExamplesAsRead = 3;
 
 Result<std::unique_ptr<TextPart>> TextPart::create(const std::string& path, std::uint64_t points,
                                                    Dimensions dimensions) {
-  Result<std::unique_ptr<TextOutput>> set = TextOutput::create(path);
+  auto set = SetOutput::create(path, {}, points, dimensions);
   if (!set) return set.error();
   Result<std::unique_ptr<TextOutput>> names = TextOutput::create(points_path_of(path));
   if (!names) return names.error();
-  Result<void> headed = (*set)->write(xc_header(points, dimensions));
-  if (!headed) return headed.error();
   return std::unique_ptr<TextPart>(
       new TextPart(path, std::move(*set), std::move(*names), dimensions));
 }
@@ -141,15 +138,13 @@ Result<void> TextPart::add(const TextRecord& record, const WordModel& model,
   without_labels_ += point.labels.empty();
   without_features_ += point.features.empty();
   ++points_;
-  line_.clear();
-  append_xc(line_, point);
-  Result<void> written = set_->write(line_);
+  Result<void> written = set_->add(point);
   return written ? names_->write(record.name + "\n") : written;
 }
 
 Result<void> TextPart::commit(AtomicFile::Existing existing) {
   Result<void> committed = names_->commit(existing);
-  return committed ? set_->commit(existing) : committed;
+  return committed ? set_->commit({}, existing) : committed;
 }
 
 Json TextPart::json() const {
@@ -164,8 +159,8 @@ std::string TextPart::summary() const {
   return fmt::format(
       "{}: {} examples, {} without a known tag, {} without a known word; {} tags "
       "are not labels\n",
-      path_, with_commas(points_), with_commas(without_labels_), with_commas(without_features_),
-      with_commas(unknown_tags_));
+      path_, grouped(points_), grouped(without_labels_), grouped(without_features_),
+      grouped(unknown_tags_));
 }
 
 std::vector<std::uint32_t> TextPart::frequent_labels() const {
@@ -196,7 +191,7 @@ std::string TextPart::reading(const Vocabulary& labels) const {
   std::vector<std::string> frequent;
   for (const std::uint32_t label : frequent_labels()) {
     frequent.push_back(
-        fmt::format("'{}' ({})", labels.numbered()[label], with_commas(points_by_label_[label])));
+        fmt::format("'{}' ({})", labels.numbered()[label], grouped(points_by_label_[label])));
   }
   std::string text = fmt::format("most frequent labels: {}\n", fmt::join(frequent, ", "));
   for (const AsRead& example : as_read_) {
@@ -221,8 +216,8 @@ Result<void> print_text_done(const TextFlags& flags, const TextSource& source,
                {"labels", dimensions.labels}};
   body.update(parts.front()->reading_json(labels));
   body["notes"] = source.notes();
-  text += fmt::format("{} features, {} labels\n", with_commas(dimensions.features),
-                      with_commas(dimensions.labels));
+  text += fmt::format("{} features, {} labels\n", grouped(dimensions.features),
+                      grouped(dimensions.labels));
   text += parts.front()->reading(labels);
   for (const std::string& note : source.notes()) text += "note: " + note + "\n";
   return print_done(flags.json, "dataset convert", flags.source, body, text);
@@ -317,11 +312,8 @@ Result<void> write_folder(const TextFlags& flags, TextSource& source, const Fold
 }
 
 Result<void> make_folder(const TextFlags& flags) {
-  if (flags.test_share != 0 && !(flags.test_share > 0 && flags.test_share < 1)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("--share {} is not between 0 and 1; 0.2 puts a fifth of the points "
-                             "into the test part",
-                             flags.test_share)};
+  if (flags.test_share != 0) {
+    if (auto fits = check_test_share(flags.test_share); !fits) return fits;
   }
   const FolderPaths paths = paths_in(flags.output);
   Result<void> guarded = guard_outputs({paths.train, paths.test, paths.features, paths.labels,

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -395,7 +394,7 @@ void TextSource::note_labels(const std::vector<std::string>& labels) {
   notes_.push_back(
       fmt::format("{} of {} labels look like several tags, such as '{}'; if they are, "
                   "--tag-separator '{}' cuts them",
-                  with_commas(count), with_commas(labels.size()), example, form));
+                  grouped(count), grouped(labels.size()), example, form));
 }
 
 }  // namespace gleaner

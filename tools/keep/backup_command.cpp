@@ -30,34 +30,30 @@ struct Flags {
   bool force = false;
 };
 
-std::string table_of(const std::vector<Backup>& backups) {
-  std::string text = fmt::format("{:>6}  {:<19}  {:>10}  {:>10}  {}\n", "backup", "made",
-                                 "checkpoint", "size", "run");
+ReportTable table_of(const std::vector<Backup>& backups) {
+  ReportTable table{"backups",
+                    {{"backup", "backup"},
+                     {"checkpoint", "checkpoint"},
+                     {"bytes", "size"},
+                     {"wall_seconds", "made", true},
+                     {"run", "run", true}},
+                    {}};
   for (const Backup& b : backups) {
-    text +=
-        fmt::format("{:>6}  {:<19}  {:>10}  {:>10}  {}\n", b.number,
-                    local_time_words(b.wall_seconds), b.checkpoint, bytes_shown(b.bytes), b.run);
+    table.rows.push_back({{b.number, std::to_string(b.number)},
+                          {b.checkpoint, std::to_string(b.checkpoint)},
+                          cell_bytes(b.bytes),
+                          {b.wall_seconds, local_time_words(b.wall_seconds)},
+                          {b.run, b.run}});
   }
-  return text;
-}
-
-Json json_of(const Backup& backup) {
-  return {{"backup", backup.number},
-          {"checkpoint", backup.checkpoint},
-          {"bytes", backup.bytes},
-          {"wall_seconds", backup.wall_seconds},
-          {"run", backup.run}};
-}
-
-std::string json_lines_of(const std::vector<Backup>& backups) {
-  std::string text;
-  for (const Backup& backup : backups) text += json_of(backup).dump() + "\n";
-  return text;
+  return table;
 }
 
 Result<void> list_backups(const BackupFolder& backups, const Flags& flags) {
-  const std::vector<Backup> all = backups.list();
-  return print_out(flags.json ? json_lines_of(all) : table_of(all));
+  ReportTable table = table_of(backups.list());
+  if (flags.json) return print_out(json_lines(table_json(table)));
+  Report report;
+  report.table(table.key, table.columns).rows = std::move(table.rows);
+  return print_report(report, ReportForm::kPeople, "backup list", flags.folder);
 }
 
 Result<void> verify_backups(const BackupFolder& backups, const Flags& flags) {
@@ -71,7 +67,6 @@ Result<void> verify_backups(const BackupFolder& backups, const Flags& flags) {
   std::uint64_t total = 0;
   for (const Backup& backup : chosen) total += backup.bytes;
   ProgressLine progress("Verifying");
-  Json intact = Json::array();
   for (const Backup& backup : chosen) {
     progress.show(done, total, "bytes");
     if (auto verified = backups.verify(backup.number); !verified) {
@@ -79,7 +74,6 @@ Result<void> verify_backups(const BackupFolder& backups, const Flags& flags) {
                    fmt::format("backup {}: {}", backup.number, verified.error().message)};
     }
     done += backup.bytes;
-    intact.push_back(json_of(backup));
     if (flags.json) continue;
     if (auto printed =
             print_out(fmt::format("backup {} of checkpoint {} is intact: {}\n", backup.number,
@@ -89,7 +83,8 @@ Result<void> verify_backups(const BackupFolder& backups, const Flags& flags) {
     }
   }
   if (!flags.json) return {};
-  return print_out(json_document("backup verify", flags.folder, {{"intact", intact}}));
+  return print_out(
+      json_document("backup verify", flags.folder, {{"intact", table_json(table_of(chosen))}}));
 }
 
 Result<void> restore_backup(const BackupFolder& backups, const Flags& flags) {

@@ -19,8 +19,6 @@ struct CheckpointFlags {
   std::string store;
   std::string name;
   bool json = false;
-
-  [[nodiscard]] ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kPeople; }
 };
 
 Result<RoundRecord> last_record(RunStore& run) {
@@ -67,7 +65,7 @@ Result<void> list(const CheckpointFlags& flags) {
   for (const std::string& name : kept_names(flags.store)) {
     if (auto added = add(cell_text(name), kept_path(flags.store, name)); !added) return added;
   }
-  return print_report(report, flags.form(), "checkpoint list", flags.store);
+  return print_report(report, report_form(flags.json), "checkpoint list", flags.store);
 }
 
 // The run's last checkpoint, or the kept one of the name.
@@ -91,7 +89,7 @@ Result<void> show(const CheckpointFlags& flags) {
   report.fact("p_at_5", "P@5", cell_measured_share(last->precision.p[2]));
   report.fact("bytes", "files", cell_bytes(folder_bytes(path)));
   report.fact("digest", "digest", cell_text(*digest));
-  return print_report(report, flags.form(), "checkpoint show", flags.store);
+  return print_report(report, report_form(flags.json), "checkpoint show", flags.store);
 }
 
 constexpr const char* kBest = "best";
@@ -135,7 +133,7 @@ Result<void> drop(const CheckpointFlags& flags) {
   if (auto dropped = drop_kept(flags.store, flags.name); !dropped) return dropped;
   Report report;
   report.fact("dropped", "dropped", cell_text(flags.name));
-  return print_report(report, flags.form(), "checkpoint drop", flags.store);
+  return print_report(report, report_form(flags.json), "checkpoint drop", flags.store);
 }
 
 struct Verb {
@@ -186,8 +184,7 @@ constexpr Verb kVerbs[] = {
 void add_verb(CLI::App& parent, const Verb& verb, int& exit_status) {
   CLI::App& app = *parent.add_subcommand(verb.name, verb.what);
   auto flags = std::make_shared<CheckpointFlags>();
-  app.add_option("store", flags->store, "folder that gleaner-master was given as --store")
-      ->required();
+  add_store(app, flags->store);
   if (verb.takes_name != Verb::Name::kNone) {
     app.add_option("name", flags->name, "of the kept checkpoint")
         ->required(verb.takes_name == Verb::Name::kRequired);

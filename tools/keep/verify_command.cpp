@@ -11,6 +11,7 @@
 #include "common/result.hpp"
 #include "common/train/kernels.hpp"
 #include "storage/engine/rocks_store.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "storage/keep/backup.hpp"
 #include "storage/keep/store_check.hpp"
 #include "tools/cli/console.hpp"
@@ -82,9 +83,8 @@ Report report_of(const CheckedRun& run, const Findings& findings, TextStyle styl
       "findings", {{"check", "in", true}, {"where", "where", true}, {"what", "what", true}});
   table.people_rows_max = kShownMax;
   for (const Finding& finding : findings.kept()) {
-    Cell what = cell_text(finding.what);
-    what.text = fit(what.text, kWhatWidth, style);
-    table.rows.push_back({cell_text(finding.check), cell_text(finding.where), std::move(what)});
+    table.rows.push_back({cell_text(finding.check), cell_text(finding.where),
+                          cell_fit(finding.what, kWhatWidth, style)});
   }
   report.text(
       "\nThe master never trains on any of it. gleaner repair --help, or gleaner restore "
@@ -110,8 +110,7 @@ int verify(const VerifyFlags& flags) {
   } else if (flags.is_deep) {
     report.text("\n  not re-trained: what is found above comes first\n");
   }
-  const auto printed = print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople,
-                                    "verify", flags.store);
+  const auto printed = print_report(report, report_form(flags.json), "verify", flags.store);
   if (!printed) return report_on_store(printed);
   return static_cast<int>(findings.count() == 0 ? ExitCode::kOk : ExitCode::kStore);
 }
@@ -182,11 +181,7 @@ Report report_of(const RepairOutcome& outcome, const Findings& left, const Repai
 
 int repair(RepairFlags flags) {
   if (auto level = simd_level_from_environment(); !level) return report_on_store(level.error());
-  if (flags.target.empty()) {
-    flags.target = std::filesystem::path(flags.store).lexically_normal().string();
-    if (flags.target.ends_with('/')) flags.target.pop_back();
-    flags.target += ".repaired";
-  }
+  if (flags.target.empty()) flags.target = without_slash(flags.store) + ".repaired";
   std::error_code error;
   if (std::filesystem::exists(flags.target, error)) {
     return report_on_store(Error{
@@ -203,8 +198,7 @@ int repair(RepairFlags flags) {
   if (!is_whole) std::filesystem::remove_all(flags.target, error);
   if (!outcome) return report_on_store(outcome.error());
   const Report report = report_of(*outcome, left, flags);
-  const auto printed = print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople,
-                                    "repair", flags.store);
+  const auto printed = print_report(report, report_form(flags.json), "repair", flags.store);
   if (!printed) return report_on_store(printed);
   return static_cast<int>(is_whole ? ExitCode::kOk : ExitCode::kStore);
 }
@@ -212,8 +206,7 @@ int repair(RepairFlags flags) {
 void add_verify(CLI::App& app, int& exit_status) {
   auto flags = std::make_shared<VerifyFlags>();
   CLI::App& verb = *app.add_subcommand("verify", "check everything in a store");
-  verb.add_option("store", flags->store, "folder that gleaner-master was given as --store")
-      ->required();
+  add_store(verb, flags->store);
   CLI::Option* const deep = verb.add_flag(
       "--deep", flags->is_deep, "train again from an earlier checkpoint, and compare digests");
   verb.add_option("--train", flags->deep.train, "the run's training file, for --deep")->needs(deep);

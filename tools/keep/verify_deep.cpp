@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "schema/quantized_batch.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "storage/engine/rocks_store.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/keep/initial_model.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
@@ -233,20 +233,6 @@ Result<std::unique_ptr<PackedDataset>> open_training_data(const RunIdentity& ide
                            path, (*train)->fingerprint(), identity.model.data_fingerprint)};
 }
 
-// The kept checkpoints before `checkpoint`, the earliest first.
-std::vector<std::string> kept_before(const std::string& store, RoundIndex checkpoint) {
-  std::vector<std::pair<RoundIndex, std::string>> kept;
-  for (const std::string& name : kept_names(store)) {
-    const std::string path = kept_path(store, name);
-    const auto run = open_run_to_read(path);
-    if (run && (*run)->checkpoint() < checkpoint) kept.emplace_back((*run)->checkpoint(), path);
-  }
-  std::ranges::sort(kept);
-  std::vector<std::string> paths;
-  for (auto& [round, path] : kept) paths.push_back(std::move(path));
-  return paths;
-}
-
 // Where to begin, when nobody says it: the latest kept checkpoint, or one of all by chance.
 Result<std::string> chosen_base(const std::string& store, const DeepRequest& request,
                                 const RunStore& checked) {
@@ -352,9 +338,7 @@ Result<RoundIndex> target_of(const DeepRequest& request, RoundIndex base, RunSto
 
 Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& request,
                                 Findings& findings) {
-  std::string base = std::filesystem::path(store).lexically_normal().string();
-  if (base.ends_with('/')) base.pop_back();
-  const ScratchFolder scratch(base + ".deep");
+  const ScratchFolder scratch(without_slash(store) + ".deep");
   // Both are of one moment, while a master may go on.
   if (auto linked = link_store(store, scratch.path() + "/checked"); !linked) return linked.error();
   const auto checked = open_run_to_read(scratch.path() + "/checked");

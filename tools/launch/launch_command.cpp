@@ -11,7 +11,6 @@
 #include <memory>
 #include <sstream>
 #include <system_error>
-#include <utility>
 
 #include "common/access/addresses.hpp"
 #include "common/access/secret_file.hpp"

@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "storage/keep/kept_checkpoints.hpp"
@@ -13,7 +13,6 @@
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/cli/verbs.hpp"
-#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {
@@ -193,8 +192,7 @@ Result<bool> diff_digests(RunStore& left, RunStore& right, const DiffFlags& flag
   report.fact("left", "A", cell_text(*one));
   report.fact("right", "B", cell_text(*two));
   report.fact("is_same", "models", {*one == *two, *one == *two ? "the same" : "different"});
-  const auto printed = print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople,
-                                    "diff", flags.left);
+  const auto printed = print_report(report, report_form(flags.json), "diff", flags.left);
   if (!printed) return printed.error();
   return *one != *two;
 }
@@ -202,15 +200,11 @@ Result<bool> diff_digests(RunStore& left, RunStore& right, const DiffFlags& flag
 // Without a second store, the first is compared with its latest kept checkpoint.
 Result<DiffFlags> with_both(DiffFlags flags) {
   if (!flags.right.empty()) return flags;
-  std::optional<RoundIndex> latest;
-  for (const std::string& name : kept_names(flags.left)) {
-    const std::string path = kept_path(flags.left, name);
-    const auto kept = open_run_to_read(path);
-    if (!kept || (latest && (*kept)->checkpoint() <= *latest)) continue;
-    latest = (*kept)->checkpoint();
-    flags.right = path;
+  const auto kept = kept_before(flags.left, std::numeric_limits<RoundIndex>::max());
+  if (!kept.empty()) {
+    flags.right = kept.back();
+    return flags;
   }
-  if (latest) return flags;
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("{0} has no kept checkpoint to be compared with: name a second store, "
                            "or keep one by `gleaner checkpoint keep {0} NAME`",
@@ -242,8 +236,7 @@ Result<bool> diff(const DiffFlags& given) {
   }
   report.section("", "");
   report.fact("is_same", "models", {!differs, differs ? "different" : "the same"});
-  const auto printed = print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople,
-                                    "diff", flags.left);
+  const auto printed = print_report(report, report_form(flags.json), "diff", flags.left);
   if (!printed) return printed.error();
   return differs;
 }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -92,19 +91,11 @@ Report history_report(const std::vector<RoundRecord>& records) {
   return report;
 }
 
-std::string history_json_lines(const Report& report) {
-  const Json document = report.for_programs();
-  std::string text;
-  for (const Json& line : document["history"]) text += line.dump() + "\n";
-  return text;
-}
-
 void add_history_command(CLI::App& app, int& exit_status) {
   CLI::App& history =
       *app.add_subcommand("history", "print loss, precision and speed, checkpoint by checkpoint");
   auto flags = std::make_shared<HistoryFlags>();
-  history.add_option("store", flags->folder, "folder that gleaner-master was given as --store")
-      ->required();
+  add_store(history, flags->folder);
   CLI::Option* const json =
       history.add_flag("--json", flags->json, "one JSON object a line instead of a table");
   history.add_flag("--csv", flags->csv, "the fields of --json as CSV")->excludes(json);
@@ -120,9 +111,8 @@ void add_history_command(CLI::App& app, int& exit_status) {
       const Result<std::vector<RoundRecord>> records = run.history();
       if (!records) return records.error();
       const Report report = history_report(*records);
-      if (flags->json) return print_out(history_json_lines(report));
-      return print_report(report, flags->csv ? ReportForm::kCsv : ReportForm::kPeople, "history",
-                          flags->folder);
+      if (flags->json) return print_out(json_lines(report.for_programs()["history"]));
+      return print_report(report, report_form(false, flags->csv), "history", flags->folder);
     });
   });
 }

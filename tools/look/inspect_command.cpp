@@ -272,9 +272,7 @@ Cell identity_cell(const AccountRecord& account) {
 constexpr std::size_t kNameWidth = 24;
 
 Cell name_cell(const AccountRecord& account, TextStyle style) {
-  Cell cell = cell_text(account.name);
-  cell.text = fit(cell.text, kNameWidth, style);
-  return cell;
+  return cell_fit(account.name, kNameWidth, style);
 }
 
 }  // namespace
@@ -394,9 +392,7 @@ struct InspectFlags {
 Result<void> inspect(RunStore& run, const InspectFlags& flags, const View& view) {
   const Result<Report> report = view.show(run, flags.request);
   if (!report) return report.error();
-  const ReportForm form = flags.json  ? ReportForm::kJson
-                          : flags.csv ? ReportForm::kCsv
-                                      : ReportForm::kPeople;
+  const ReportForm form = report_form(flags.json, flags.csv);
   return print_report(*report, form, "inspect " + flags.view, flags.store);
 }
 
@@ -443,8 +439,7 @@ constexpr const char* kFooter =
 void add_inspect_command(CLI::App& app, int& exit_status) {
   CLI::App& verb = *app.add_subcommand("inspect", "look into a store");
   auto flags = std::make_shared<InspectFlags>();
-  verb.add_option("store", flags->store, "folder that gleaner-master was given as --store")
-      ->required();
+  add_store(verb, flags->store);
   std::vector<std::string> names;
   for (const View& view : kViews) names.emplace_back(view.name);
   verb.add_option("view", flags->view, "what to show")

@@ -129,11 +129,9 @@ void show_heaviest(Report& report, const RunStore& run, ShardId shard, const Nam
   const std::vector<std::uint32_t> counts = run.label_counts(shard);
   for (const HeavyRow& heavy : heaviest) {
     const std::uint32_t label = map.label_of_neuron(first + heavy.row);
-    Cell name = cell_text(names.name(label));
-    name.text = fit(name.text, 40, style);
-    table.rows.push_back({cell_count(heavy.row), cell_count(label), std::move(name),
-                          cell_count(counts[heavy.row]), cell_number(heavy.norm, 4),
-                          cell_number(heavy.bias, 4)});
+    table.rows.push_back({cell_count(heavy.row), cell_count(label),
+                          cell_fit(names.name(label), 40, style), cell_count(counts[heavy.row]),
+                          cell_number(heavy.norm, 4), cell_number(heavy.bias, 4)});
   }
 }
 
@@ -338,10 +336,8 @@ Result<Report> inspect_neuron(RunStore& run, const InspectRequest& request) {
                                                   {"shared_tables", "buckets shared"}});
   for (const Near& near : around->nearest) {
     const std::uint32_t other = map.label_of_neuron(near.neuron);
-    Cell name = cell_text(names->name(other));
-    name.text = fit(name.text, 50, request.style);
-    nearest.rows.push_back({cell_count(other), std::move(name), cell_number(near.cosine, 4),
-                            cell_count(near.shared_tables)});
+    nearest.rows.push_back({cell_count(other), cell_fit(names->name(other), 50, request.style),
+                            cell_number(near.cosine, 4), cell_count(near.shared_tables)});
   }
   if (neuron->codes.empty()) return report;
   report.section("", "Its buckets, over all shards");
@@ -422,10 +418,9 @@ Result<Report> inspect_wide_neuron(RunStore& run, const InspectRequest& request,
                               return left > right || (left == right && a.feature < b.feature);
                             });
   for (const Weight& weight : std::span(weights).first(shown)) {
-    Cell name = cell_text(features->name(weight.feature));
-    name.text = fit(name.text, 50, request.style);
-    table.rows.push_back(
-        {cell_count(weight.feature), std::move(name), cell_number(weight.weight, 4)});
+    table.rows.push_back({cell_count(weight.feature),
+                          cell_fit(features->name(weight.feature), 50, request.style),
+                          cell_number(weight.weight, 4)});
   }
   return report;
 }

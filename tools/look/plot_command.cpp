@@ -126,8 +126,7 @@ Result<void> plot_store(const PlotFlags& flags, RunStore& run) {
   std::filesystem::create_directories(flags.out, error);
   Result<Report> report = draw_all(flags, plots);
   if (!report) return report.error();
-  return print_report(*report, flags.json ? ReportForm::kJson : ReportForm::kPeople, "plot",
-                      flags.folder);
+  return print_report(*report, report_form(flags.json), "plot", flags.folder);
 }
 
 // gnuplot warns of a range that is one point.
@@ -229,8 +228,7 @@ std::string gnuplot_commands(const Plot& plot, const std::string& subject) {
 void add_plot_command(CLI::App& app, int& exit_status) {
   CLI::App& verb = *app.add_subcommand("plot", "draw a run's history as SVG or PNG, with gnuplot");
   auto flags = std::make_shared<PlotFlags>();
-  verb.add_option("store", flags->folder, "folder that gleaner-master was given as --store")
-      ->required();
+  add_store(verb, flags->folder);
   verb.add_option("--out", flags->out, "folder to write the pictures to")->required();
   verb.add_option("--format", flags->format, "svg or png")
       ->check(CLI::IsMember({"svg", "png"}))

@@ -130,8 +130,7 @@ void add_receipts_command(CLI::App& app, int& exit_status) {
   CLI::App& receipts = *app.add_subcommand(
       "receipts", "who made the shards of each checkpoint, and who did the work again");
   auto flags = std::make_shared<ReceiptsFlags>();
-  receipts.add_option("store", flags->folder, "folder that gleaner-master was given as --store")
-      ->required();
+  add_store(receipts, flags->folder);
   receipts.add_option("--round", flags->round, "only this round, counted from 0");
   CLI::Option* const json =
       receipts.add_flag("--json", flags->json, "one JSON object with a receipt for every shard");
@@ -149,9 +148,7 @@ void add_receipts_command(CLI::App& app, int& exit_status) {
     exit_status = run_on_store(flags->folder, [&](RunStore& run) -> Result<void> {
       const auto rounds = read_receipts(run, flags->round);
       if (!rounds) return rounds.error();
-      const ReportForm form = flags->json  ? ReportForm::kJson
-                              : flags->csv ? ReportForm::kCsv
-                                           : ReportForm::kPeople;
+      const ReportForm form = report_form(flags->json, flags->csv);
       return print_report(receipts_report(*rounds, form), form, "receipts", flags->folder);
     });
   });

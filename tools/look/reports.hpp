@@ -46,9 +46,6 @@ Result<Report> inspect_table(RunStore& run, const InspectRequest& request);
 // The records as a table, at most 100 columns wide for people; what was not measured is a dash.
 Report history_report(const std::vector<RoundRecord>& records);
 
-// One JSON object a line for such a report; what was not measured is null.
-std::string history_json_lines(const Report& report);
-
 struct RoundReceipts {
   RoundIndex round = 0;
   Receipts receipts;

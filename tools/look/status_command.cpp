@@ -34,25 +34,16 @@ constexpr std::size_t kShardsWidth = 16;
 constexpr std::size_t kReasonWidth = 44;
 constexpr std::size_t kRowsShown = 24;
 
-double seconds_of(std::uint64_t us) {
-  return static_cast<double>(us) / 1e6;
-}
-
 Cell cell_age(std::uint64_t us) {
-  const double seconds = seconds_of(us);
-  return {seconds, seconds < 60 ? fmt::format("{:.1f} s", seconds)
-                                : duration_words(static_cast<std::uint64_t>(seconds))};
+  return {static_cast<double>(us) / 1e6, age(us)};
 }
 
-Cell cell_fit(const std::string& text, std::size_t width, TextStyle style) {
-  Cell cell = cell_text(text);
-  cell.text = fit(cell.text, width, style);
-  return cell;
+std::string part_of(std::uint64_t done, std::uint64_t all) {
+  return fmt::format("{} of {}", grouped(done), grouped(all));
 }
 
 Cell cell_of(std::uint64_t done, std::uint64_t all) {
-  Cell cell = cell_count(done);
-  cell.text = fmt::format("{} of {}", grouped(done), grouped(all));
+  Cell cell{done, part_of(done, all)};
   if (all > 0) {
     cell.text += fmt::format(" ({:.0f} %)", 100 * static_cast<double>(done) / double(all));
   }
@@ -65,9 +56,7 @@ void add_progress(Report& report, const RunStatus& s) {
   report.fact("stage", "stage", cell_text(stage_name(p.stage)));
   report.fact("round", "rounds", cell_of(p.round, p.rounds));
   report.fact("batch", "batches", cell_of(p.batch, p.batches));
-  Cell epoch = cell_count(p.epoch);
-  epoch.text = fmt::format("{} of {}", grouped(std::min(p.epoch + 1, p.epochs)), grouped(p.epochs));
-  report.fact("epoch", "epoch", std::move(epoch));
+  report.fact("epoch", "epoch", {p.epoch, part_of(std::min(p.epoch + 1, p.epochs), p.epochs)});
   report.fact("examples_per_second", "examples/s", cell_measured(p.examples_per_second, 0));
   report.fact("eta_seconds", "time left", cell_duration(p.eta_seconds));
   report.fact("staleness", "staleness",
@@ -194,8 +183,6 @@ struct StatusFlags {
   std::string about;  // of `why`
   bool insecure = false;
   bool json = false;
-
-  [[nodiscard]] ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kPeople; }
 };
 
 constexpr const char* kAboutRun = "run";
@@ -302,12 +289,9 @@ Result<Report> stored_status(RunStore& run, const std::string& folder, const std
   if (!is_finished) report.fact("reason", "because", cell_text(reason));
   report.fact("run", "run", cell_text(run_name(run.identity())));
   report.section("progress", "Progress, from the store's last checkpoint");
-  Cell round = cell_count(run.checkpoint());
-  round.text = fmt::format("{} of {}", grouped(run.checkpoint()), grouped(plan.round_count()));
-  report.fact("round", "rounds", std::move(round));
-  Cell batch = cell_count(plan.round_begin(run.checkpoint()));
-  batch.text = fmt::format("{} of {}", batch.text, grouped(plan.batch_count()));
-  report.fact("batch", "batches", std::move(batch));
+  report.fact("round", "rounds", {run.checkpoint(), part_of(run.checkpoint(), plan.round_count())});
+  const BatchIndex batch = plan.round_begin(run.checkpoint());
+  report.fact("batch", "batches", {batch, part_of(batch, plan.batch_count())});
   report.fact("wall_seconds", "written (UTC)", cell_time(last.wall_seconds));
   report.fact("loss", "loss", cell_measured(last.loss, 4));
   report.fact("p_at_1", "P@1", cell_measured_share(last.precision.at_1()));
@@ -326,7 +310,7 @@ Result<void> show_status(const StatusFlags& flags) {
       learnt->status ? status_report(*learnt->status, learnt->address, style)
                      : stored_status(*learnt->store, learnt->subject, learnt->no_master);
   if (!report) return report.error();
-  return print_report(*report, flags.form(), "status", learnt->subject);
+  return print_report(*report, report_form(flags.json), "status", learnt->subject);
 }
 
 std::vector<std::string> sentences_of_store(const Learnt& learnt) {

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
-#include <string>
 #include <thread>
 
 #include "common/limits.hpp"
@@ -173,8 +172,8 @@ Result<void> run_plan(PlanFlags& flags) {
   costs.feature = costs.visit * kVisitsPerFeature;
   plan = make_plan(input, costs);
   if (!plan) return plan.error();
-  return print_report(report_of(input, *plan), flags.json ? ReportForm::kJson : ReportForm::kPeople,
-                      "plan", data.train ? flags.config.data.train : "this machine");
+  return print_report(report_of(input, *plan), report_form(flags.json), "plan",
+                      data.train ? flags.config.data.train : "this machine");
 }
 
 }  // namespace

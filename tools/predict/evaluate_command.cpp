@@ -8,15 +8,13 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "common/data/name_table.hpp"
 #include "common/data/packed_writer.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
 #include "common/train/kernels.hpp"
-#include "storage/infer/stored_model.hpp"
-#include "storage/infer/table_search.hpp"
+#include "storage/infer/predict_desk.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
@@ -86,42 +84,25 @@ struct Way {
 
 class ModelEvaluation {
  public:
-  // `tables` may be null.
-  ModelEvaluation(const EvaluateFlags& flags, StoredModel& model, TableSearch* tables)
+  ModelEvaluation(const EvaluateFlags& flags, AnsweringModel& model)
       : flags_(flags),
         model_(model),
-        tables_(tables),
-        counts_(label_counts(model.run())),
-        propensities_(counts_, model.config().points),
-        classes_(counts_) {
+        propensities_(model.label_counts(), model.config().points),
+        classes_(model.label_counts()) {
     ways_.push_back({"exact", Quality(propensities_, classes_)});
-    if (tables != nullptr) ways_.push_back({"tables", Quality(propensities_, classes_)});
+    if (model.has_tables()) ways_.push_back({"tables", Quality(propensities_, classes_)});
   }
 
   Result<void> read(PredictExamples& points);
   [[nodiscard]] Report report() const;
 
  private:
-  static std::vector<std::uint32_t> label_counts(RunStore& run) {
-    const ShardMap& map = run.shard_map();
-    std::vector<std::uint32_t> counts(run.identity().model.labels);
-    for (std::uint32_t s = 0; s < map.output_shards(); ++s) {
-      const std::vector<std::uint32_t> own = run.label_counts(ShardId{s});
-      for (std::uint32_t i = 0; i < own.size(); ++i) {
-        counts[map.label_of_neuron(map.neurons(ShardId{s}).begin + i)] = own[i];
-      }
-    }
-    return counts;
-  }
-
   Result<void> flush(bool normalise);
   void add(Way& way, std::span<const ScoredLabel> best);
   void compare(std::span<const ScoredLabel> exact, std::span<const ScoredLabel> proposed);
 
   const EvaluateFlags& flags_;
-  StoredModel& model_;
-  TableSearch* tables_;
-  std::vector<std::uint32_t> counts_;
+  AnsweringModel& model_;
   InversePropensities propensities_;
   FrequencyClasses classes_;
   std::vector<Way> ways_;  // the exact one, then the tables'
@@ -139,16 +120,17 @@ Result<void> ModelEvaluation::flush(bool normalise) {
     examples.push_back({point.labels, point.features, point.values});
   }
   const Instant begin = monotonic_now();
-  const auto exact = model_.top(examples, Quality::kDepthMax);
+  const auto exact = model_.top(examples, Quality::kDepthMax, false);
   if (!exact) return exact.error();
   ways_[0].elapsed += monotonic_now() - begin;
   add(ways_[0], *exact);
-  if (tables_ != nullptr) {
+  if (model_.has_tables()) {
     const Instant start = monotonic_now();
-    const auto proposed = tables_->top(model_.encode(examples), Quality::kDepthMax);
+    const auto proposed = model_.top(examples, Quality::kDepthMax, true);
+    if (!proposed) return proposed.error();
     ways_[1].elapsed += monotonic_now() - start;
-    add(ways_[1], proposed);
-    compare(*exact, proposed);
+    add(ways_[1], *proposed);
+    compare(*exact, *proposed);
   }
   points_read_ += batch_.size();
   batch_.clear();
@@ -200,7 +182,7 @@ Report ModelEvaluation::report() const {
   report.fact("checkpoint", "checkpoint", cell_count(model_.checkpoint()));
   report.fact("points", "examples", cell_count(points_read_));
   report.fact("evaluated", "with labels", cell_count(ways_[0].quality.points()));
-  if (tables_ != nullptr) {
+  if (model_.has_tables()) {
     report.fact("candidates", "candidates", cell_count(flags_.candidates));
     report.fact(
         "recall_of_exact", "exact top 5 found",
@@ -257,36 +239,21 @@ Result<void> evaluate(const EvaluateFlags& flags) {
   give_way_to_master(flags.store);
   auto run = open_run_to_read(flags.store);
   if (!run) return run.error();
-  ThreadPool pool(flags.threads > 0 ? flags.threads
-                                    : std::max(1U, std::thread::hardware_concurrency()));
-  auto model = StoredModel::open(std::move(*run), pool);
+  const std::uint32_t candidates = flags.tables ? flags.candidates : 0;
+  auto model = AnsweringModel::open(std::move(*run), asking_options(flags.threads, candidates));
   if (!model) return model.error();
-  TextOptions options = flags.read.text_options();
-  options.limits = {(*model)->config().features, (*model)->config().labels};
-  options.limits_name = "the model in " + flags.store;
+  const TextOptions options = limits_of((*model)->config(), flags.read, flags.store);
   if (flags.data != kStandardInput) {
     const auto folder = std::filesystem::path(flags.data).parent_path();
-    auto its = check_name_files((*model)->run().identity().settings, folder.string());
+    auto its = check_name_files((*model)->identity().settings, folder.string());
     if (!its) return its;
   }
   auto points = PredictExamples::open(flags.data, options, [] { return Result<void>(); });
   if (!points) return points.error();
-  if ((*points)->is_normalised() && !(*model)->is_normalised()) {
-    return Error{ErrorCode::kInvalidData,
-                 fmt::format("the rows of {} are normalised, but this run trained on rows as they "
-                             "are; use the text file, or one packed with --no-normalize",
-                             flags.data)};
-  }
-  std::unique_ptr<TableSearch> tables;
-  if (flags.tables) {
-    auto opened = TableSearch::open(**model, flags.candidates);
-    if (!opened) return opened.error();
-    tables = std::move(*opened);
-  }
-  ModelEvaluation evaluation(flags, **model, tables.get());
+  if (auto fits = check_scaling(**points, **model, flags.data); !fits) return fits;
+  ModelEvaluation evaluation(flags, **model);
   if (auto read = evaluation.read(**points); !read) return read;
-  return print_report(evaluation.report(), flags.json ? ReportForm::kJson : ReportForm::kPeople,
-                      "evaluate", flags.store);
+  return print_report(evaluation.report(), report_form(flags.json), "evaluate", flags.store);
 }
 
 }  // namespace
@@ -295,8 +262,7 @@ void add_evaluate_command(CLI::App& app, int& exit_status) {
   CLI::App& verb =
       *app.add_subcommand("evaluate", "measure a trained model on examples with labels");
   auto flags = std::make_shared<EvaluateFlags>();
-  verb.add_option("store", flags->store, "folder that gleaner-master was given as --store")
-      ->required();
+  add_store(verb, flags->store);
   verb.add_option(
           "--data", flags->data,
           "examples as XC or libsvm text (plain, gzip, zstd) or packed; - is standard input")

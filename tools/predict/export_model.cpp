@@ -111,34 +111,26 @@ Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores
                                "the master has finished the first round",
                                store)};
     }
-    parts.push_back({store, std::move(*run), first_unit});
+    Result<std::string> digest = (*run)->checkpoint_digest();
+    if (!digest) return name_folder(digest.error(), store);
+    parts.push_back({store, std::move(*run), first_unit, std::move(*digest)});
     first_unit += parts.back().run->identity().model.hidden;
   }
   return parts;
 }
 
-Result<std::vector<std::string>> digests_of(const std::vector<ModelPart>& parts) {
-  std::vector<std::string> digests;
-  for (const ModelPart& part : parts) {
-    const Result<std::string> digest = part.run->checkpoint_digest();
-    if (!digest) return name_folder(digest.error(), part.name);
-    digests.push_back(*digest);
-  }
-  return digests;
-}
-
 Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
-                                                       const std::vector<ModelPart>& parts,
-                                                       const std::vector<std::string>& digests) {
+                                                       const std::vector<ModelPart>& parts) {
   std::map<std::string, std::string> metadata = identity.settings;
   // Settings repeat fields of the first model, also those that the whole does not use.
   for_each_model_field(
       [&](const auto& field) { metadata.erase("model." + std::string(field.name)); });
   for (const auto& [name, text] : model_fields(identity.model)) metadata["model." + name] = text;
   std::vector<std::uint64_t> checkpoints;
-  std::vector<std::string> audits;
+  std::vector<std::string> digests, audits;
   for (const ModelPart& part : parts) {
     checkpoints.push_back(part.run->checkpoint());
+    digests.push_back(part.digest);
     auto audited = audited_of(*part.run);
     if (!audited) return audited.error();
     audits.push_back(std::move(*audited));
@@ -311,14 +303,8 @@ Result<void> fill_wide(RunStore& run, const WideShape& shape, ModelFile& file,
       },
       shard_done);
   if (!visited) return visited;
-  const ShardMap& map = run.shard_map();
-  for (std::uint32_t s = 0; s < map.output_shards(); ++s) {
-    const std::uint32_t begin = map.neurons(ShardId{s}).begin;
-    const std::vector<std::uint32_t> counts = run.label_counts(ShardId{s});
-    for (std::uint32_t i = 0; i < counts.size(); ++i) {
-      put(kWideCounts, map.label_of_neuron(begin + i), &counts[i], sizeof(std::uint32_t));
-    }
-  }
+  const std::vector<std::uint32_t>& counts = run.label_counts();
+  put(kWideCounts, 0, counts.data(), counts.size() * sizeof(std::uint32_t));
   return {};
 }
 

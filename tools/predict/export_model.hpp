@@ -24,6 +24,7 @@ struct ModelPart {
   std::string name;
   std::unique_ptr<RunStore> run;
   std::uint32_t first_unit = 0;
+  std::string digest{};  // of its checkpoint
 };
 
 // Opens the stores to read. kNotFound where one has no checkpoint yet.
@@ -35,14 +36,10 @@ Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores
 // Requires one part or more.
 Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts);
 
-// The digests of the parts' checkpoints, in order.
-Result<std::vector<std::string>> digests_of(const std::vector<ModelPart>& parts);
-
 // Where there are several models, checkpoints, digests and audits stand in their order, with blanks
 // between.
 Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
-                                                       const std::vector<ModelPart>& parts,
-                                                       const std::vector<std::string>& digests);
+                                                       const std::vector<ModelPart>& parts);
 
 // The content of the tensors; empty where it is not known.
 struct ExportTexts {

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -173,7 +172,7 @@ Result<void> fill_file(const std::vector<ModelPart>& parts, const OutputRows& ro
 
 Report report_of(const ExportFlags& flags, const std::vector<ModelPart>& parts,
                  const OutputRows& rows, const ModelFile& file, const ModelConfig& model,
-                 const std::vector<std::string>& digests, bool reads_texts) {
+                 bool reads_texts) {
   Report report;
   report.fact("file", "file", cell_text(flags.target));
   report.fact("bytes", "size", cell_bytes(file.bytes()));
@@ -186,7 +185,7 @@ Report report_of(const ExportFlags& flags, const std::vector<ModelPart>& parts,
   }
   if (parts.size() == 1) {
     report.fact("checkpoint", "checkpoint", cell_count(parts.front().run->checkpoint()));
-    report.fact("digest", "digest", cell_text(digests.front()));
+    report.fact("digest", "digest", cell_text(parts.front().digest));
     return report;
   }
   report.fact("hidden", "hidden units", cell_count(model.hidden));
@@ -194,20 +193,35 @@ Report report_of(const ExportFlags& flags, const std::vector<ModelPart>& parts,
   ReportTable& table = report.table(
       "models",
       {{"store", "store", true}, {"checkpoint", "checkpoint"}, {"digest", "digest", true}});
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  for (const ModelPart& part : parts) {
     table.rows.push_back(
-        {cell_text(parts[i].name), cell_count(parts[i].run->checkpoint()), cell_text(digests[i])});
+        {cell_text(part.name), cell_count(part.run->checkpoint()), cell_text(part.digest)});
   }
   return report;
 }
 
-// Names and words from --data; without it, from a model file that carries them.
-Result<ExportTexts> texts_of(const ExportFlags& flags, const RunIdentity& identity,
-                             const std::map<std::string, std::string>& metadata,
-                             const OutputRows& rows) {
+// Writes a file of these tensors, which `fill` fills, and of names and words: from --data, or else
+// from a model file that carries them.
+Result<void> write_file(const ExportFlags& flags, ModelFileForm form,
+                        const std::vector<ModelPart>& parts, const OutputRows& rows,
+                        const RunIdentity& identity, std::vector<TensorSpec> tensors,
+                        const std::function<Result<void>(ModelFile&)>& fill) {
+  const auto metadata = metadata_of(identity, parts);
+  if (!metadata) return metadata.error();
   const std::string& first = flags.stores.front();
   const std::string& data = flags.data.empty() && is_model_file(first) ? first : flags.data;
-  return export_texts(identity, metadata, data, flags.labels, rows.labels());
+  const auto texts = export_texts(identity, *metadata, data, flags.labels, rows.labels());
+  if (!texts) return texts.error();
+  const std::size_t first_text = tensors.size();
+  std::ranges::move(text_tensors(*texts), std::back_inserter(tensors));
+  auto file = ModelFile::create(flags.target, form, std::move(tensors), *metadata);
+  if (!file) return file.error();
+  fill_texts(*texts, **file, first_text);
+  if (auto filled = fill(**file); !filled) return filled;
+  if (auto finished = (*file)->finish(); !finished) return finished;
+  return print_report(report_of(flags, parts, rows, **file, identity.model, !texts->words.empty()),
+                      report_form(flags.json), "export",
+                      fmt::format("{}", fmt::join(flags.stores, " ")));
 }
 
 // A model without a hidden layer: every label keeps its row, since all of them are stored.
@@ -224,28 +238,14 @@ Result<void> export_wide(const ExportFlags& flags, ModelFileForm form,
   if (!shape) return name_folder(shape.error(), parts.front().name);
   const Result<OutputRows> rows = OutputRows::of(parts, /*prune=*/false);
   if (!rows) return rows.error();
-  const auto digests = digests_of(parts);
-  if (!digests) return digests.error();
-  const auto metadata = metadata_of(run.identity(), parts, *digests);
-  if (!metadata) return metadata.error();
-  const auto texts = texts_of(flags, run.identity(), *metadata, *rows);
-  if (!texts) return texts.error();
-  std::vector<TensorSpec> tensors = wide_tensors(*shape);
-  const std::size_t first_text = tensors.size();
-  std::ranges::move(text_tensors(*texts), std::back_inserter(tensors));
-  auto file = ModelFile::create(flags.target, form, std::move(tensors), *metadata);
-  if (!file) return file.error();
-  fill_texts(*texts, **file, first_text);
-  ProgressLine progress("Exporting");
-  std::uint64_t done = 0;
-  auto filled = fill_wide(run, *shape, **file,
-                          [&] { progress.show(++done, run.shard_map().shard_count(), "shards"); });
-  if (!filled) return name_folder(std::move(filled), parts.front().name);
-  if (auto finished = (*file)->finish(); !finished) return finished;
-  const Report report =
-      report_of(flags, parts, *rows, **file, run.identity().model, *digests, !texts->words.empty());
-  return print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople, "export",
-                      parts.front().name);
+  const auto fill = [&](ModelFile& file) {
+    ProgressLine progress("Exporting");
+    std::uint64_t done = 0;
+    auto filled = fill_wide(
+        run, *shape, file, [&] { progress.show(++done, run.shard_map().shard_count(), "shards"); });
+    return name_folder(std::move(filled), parts.front().name);
+  };
+  return write_file(flags, form, parts, *rows, run.identity(), wide_tensors(*shape), fill);
 }
 
 Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
@@ -258,12 +258,6 @@ Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
   const Result<OutputRows> rows = OutputRows::of(*parts, flags.prune);
   if (!rows) return rows.error();
   const std::uint64_t labels = rows->labels().size();
-  const auto digests = digests_of(*parts);
-  if (!digests) return digests.error();
-  const auto metadata = metadata_of(*identity, *parts, *digests);
-  if (!metadata) return metadata.error();
-  const auto texts = texts_of(flags, *identity, *metadata, *rows);
-  if (!texts) return texts.error();
   using Type = TensorType;
   std::vector<TensorSpec> tensors = {
       {"input.weight", Type::kFloat32, {model.features, model.hidden}},
@@ -272,20 +266,14 @@ Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
       {"output.bias", Type::kFloat32, {labels}},
       {"label_counts", Type::kUint32, {labels}}};
   if (flags.prune) tensors.push_back({"output.labels", Type::kUint32, {labels}});
-  const std::size_t first_text = tensors.size();
-  std::ranges::move(text_tensors(*texts), std::back_inserter(tensors));
-  auto file = ModelFile::create(flags.target, form, std::move(tensors), *metadata);
-  if (!file) return file.error();
-  if (flags.prune) {
-    std::memcpy((*file)->data(kOutputLabels).data(), rows->labels().data(),
-                labels * sizeof(std::uint32_t));
-  }
-  fill_texts(*texts, **file, first_text);
-  if (auto filled = fill_file(*parts, *rows, model.hidden, **file); !filled) return filled;
-  if (auto finished = (*file)->finish(); !finished) return finished;
-  Report report = report_of(flags, *parts, *rows, **file, model, *digests, !texts->words.empty());
-  return print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople, "export",
-                      fmt::format("{}", fmt::join(flags.stores, " ")));
+  return write_file(flags, form, *parts, *rows, *identity, std::move(tensors),
+                    [&](ModelFile& file) {
+                      if (flags.prune) {
+                        std::memcpy(file.data(kOutputLabels).data(), rows->labels().data(),
+                                    labels * sizeof(std::uint32_t));
+                      }
+                      return fill_file(*parts, *rows, model.hidden, file);
+                    });
 }
 
 }  // namespace
@@ -358,8 +346,7 @@ Result<void> show_model(const ImportFlags& flags) {
   report.section("said", "Said by the file");
   report.fact("checkpoint", "checkpoint", said("checkpoint"));
   report.fact("digest", "digest", said("digest"));
-  return print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople, "import",
-                      flags.file);
+  return print_report(report, report_form(flags.json), "import", flags.file);
 }
 
 // Becomes gleaner-master: the one beside this program, or else the shell's. Returns only an error.

@@ -1,20 +1,16 @@
 #include "tools/predict/predict_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,9 +20,8 @@
 #include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/train/kernels.hpp"
+#include "storage/infer/predict_desk.hpp"
 #include "storage/infer/prediction.hpp"
-#include "storage/infer/stored_model.hpp"
-#include "storage/infer/table_search.hpp"
 #include "storage/keep/model_rows.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/cli/verbs.hpp"
@@ -41,15 +36,6 @@ constexpr std::size_t kFeaturesShown = 10;
 constexpr std::size_t kMissedShown = 12;
 constexpr std::string_view kIndent = "  ";
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += ", ";
-    text += part;
-  }
-  return text;
-}
-
 // A line of plain text from names, which may hold anything, cut to the width.
 std::string plain_line(const std::string& text, const PredictLayout& layout) {
   return fit(printable(text), layout.width, layout.style);
@@ -61,7 +47,7 @@ std::string features_line(const Prediction& prediction, const PredictNames& name
     parts.push_back(names.features.name_or("feature", prediction.point.features[at]));
   }
   if (parts.empty()) return "no features: the model knows nothing of it";
-  return "known by: " + joined(parts);
+  return fmt::format("known by: {}", fmt::join(parts, ", "));
 }
 
 std::string predicted_line(const PredictedLabel& predicted, const PredictNames& names,
@@ -81,8 +67,8 @@ std::string why_line(const PredictedLabel& predicted, const PredictNames& names,
     parts.push_back(
         fmt::format("{} {:+.1f}", names.features.name_or("feature", part.feature), part.value));
   }
-  return coloured(plain_line("              because of " + joined(parts), layout), Colour::kDim,
-                  layout.style);
+  const std::string line = fmt::format("              because of {}", fmt::join(parts, ", "));
+  return coloured(plain_line(line, layout), Colour::kDim, layout.style);
 }
 
 std::string missed_line(const std::vector<std::uint32_t>& missed, const PredictNames& names) {
@@ -94,7 +80,7 @@ std::string missed_line(const std::vector<std::uint32_t>& missed, const PredictN
     }
     parts.push_back(names.labels.name_or("label", label));
   }
-  return "missed: " + joined(parts);
+  return fmt::format("missed: {}", fmt::join(parts, ", "));
 }
 
 }  // namespace
@@ -142,39 +128,30 @@ namespace {
 constexpr std::uint64_t kExamplesOfFolder = 5;
 constexpr const char* kTestFile = "test.txt";
 
-// Errors from within a store do not know where it lies.
-Error in_store(Error error, const std::string& folder) {
-  if (error.message.find(folder) == std::string::npos) {
-    error.message = fmt::format("{}: {}", folder, error.message);
-  }
-  return error;
-}
-
 Dimensions dimensions_of(const ModelConfig& config) {
   return {config.features, config.labels};
 }
 
-Result<NameTable> load_names(const std::string& path) {
-  Result<NameTable> names = NameTable::load(path);
-  if (names || names.error().code != ErrorCode::kNotFound) return names;
-  return Error{ErrorCode::kInvalidData, names.error().message};
+// The path of a file of the folder --data, which must be there.
+Result<std::string> required_file(const std::string& folder, const char* file) {
+  std::string path = (std::filesystem::path(folder) / file).string();
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) return path;
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
+                           "debian'; for another file of examples use --input",
+                           path)};
 }
 
 // The names in a file of a folder where they must be.
 Result<NameTable> required_names(const std::string& folder, const char* file,
                                  std::optional<std::uint64_t> count, const char* of_what) {
-  const std::string path = (std::filesystem::path(folder) / file).string();
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return Error{ErrorCode::kInvalidData,
-                 fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
-                             "debian'; for another file of examples use --input",
-                             path)};
-  }
-  Result<NameTable> names = load_names(path);
+  const Result<std::string> path = required_file(folder, file);
+  if (!path) return path.error();
+  Result<NameTable> names = load_names(*path);
   if (!names || !count || names->size() == *count) return names;
   return Error{ErrorCode::kInvalidData,
-               fmt::format("{} has {} names for {} {}: it is of another data set", path,
+               fmt::format("{} has {} names for {} {}: it is of another data set", *path,
                            names->size(), *count, of_what)};
 }
 
@@ -197,15 +174,9 @@ struct Source {
 
 Result<Source> open_folder(const PredictFlags& flags, const ModelConfig& config,
                            const TextOptions& options) {
-  const std::string path = (std::filesystem::path(flags.data) / kTestFile).string();
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return Error{ErrorCode::kInvalidData,
-                 fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
-                             "debian'; for another file of examples use --input",
-                             path)};
-  }
-  auto points = PredictExamples::open(path, options, {});
+  const Result<std::string> path = required_file(flags.data, kTestFile);
+  if (!path) return path.error();
+  auto points = PredictExamples::open(*path, options, {});
   if (!points) return points.error();
   const std::optional<Dimensions> announced = (*points)->announced();
   if (announced && *announced != dimensions_of(config)) {
@@ -213,7 +184,7 @@ Result<Source> open_folder(const PredictFlags& flags, const ModelConfig& config,
         ErrorCode::kInvalidData,
         fmt::format("{} is of {} features and {} labels, the model of {} and {}: it is "
                     "not the data set that this run learns from",
-                    path, announced->features, announced->labels, config.features, config.labels)};
+                    *path, announced->features, announced->labels, config.features, config.labels)};
   }
   Source source;
   source.choose = flags.examples > 0 ? flags.examples : kExamplesOfFolder;
@@ -303,18 +274,18 @@ Result<void> check_names(const PredictFlags& flags, const RunIdentity& run) {
 // Points on their way through the model and out, a batch at a time.
 class Predictor {
  public:
-  Predictor(const PredictFlags& flags, StoredModel& model, const PredictLayout& layout,
-            const PrintText& print, TableSearch* tables)
-      : flags_(flags), model_(model), layout_(layout), print_(print), tables_(tables) {}
+  Predictor(const PredictFlags& flags, AnsweringModel& model, const PredictLayout& layout,
+            const PrintText& print)
+      : flags_(flags), model_(model), layout_(layout), print_(print) {}
 
   // Tells what is known once the points are open. Must come before the first point.
   void begin(const Source& source) {
     names_ = &source.names;
-    normalise_ = model_.is_normalised() && !source.points->is_normalised();
+    is_scaled_ = source.points->is_normalised();
   }
 
   Result<void> add(IndexedExample point) {
-    batch_.push_back({point.index, std::move(point.point), false, {}, std::move(point.name)});
+    batch_.push_back({point.index, std::move(point.point), is_scaled_, {}, std::move(point.name)});
     return batch_.size() == kExamplesAtOnce ? flush() : Result<void>();
   }
 
@@ -327,12 +298,11 @@ class Predictor {
   [[nodiscard]] Result<void> print_header();
 
   const PredictFlags& flags_;
-  StoredModel& model_;
+  AnsweringModel& model_;
   const PredictLayout& layout_;
   const PrintText& print_;
-  TableSearch* const tables_;  // null: every neuron is scored
   const PredictNames* names_ = nullptr;
-  bool normalise_ = false;
+  bool is_scaled_ = false;
   bool has_header_ = false;
   std::vector<Prediction> batch_;
   PredictTally tally_;
@@ -349,28 +319,11 @@ Result<void> Predictor::print_header() {
 
 Result<void> Predictor::flush() {
   if (batch_.empty()) return {};
-  std::vector<std::vector<float>> values;
-  std::vector<ExampleView> examples;
-  for (const Prediction& prediction : batch_) {
-    values.push_back(prediction.point.values);
-    if (normalise_) normalize_row(values.back());
-    examples.push_back({prediction.point.labels, prediction.point.features, values.back()});
-  }
-  Result<std::vector<ScoredLabel>> best = tables_ == nullptr
-                                              ? model_.top(examples, flags_.top_k)
-                                              : tables_->top(model_.encode(examples), flags_.top_k);
-  if (!best) return in_store(best.error(), flags_.store);
+  auto done = model_.predict(batch_, flags_.top_k, model_.has_tables(), flags_.why);
+  if (!done) return name_folder(done.error(), flags_.store);
   if (auto printed = print_header(); !printed) return printed;
-  const std::size_t width = model_.entries(flags_.top_k);
   std::string text;
-  for (std::size_t i = 0; i < batch_.size(); ++i) {
-    Prediction& prediction = batch_[i];
-    prediction.predicted = predicted_labels(
-        std::span<const ScoredLabel>(*best).subspan(i * width, width), prediction.point.labels);
-    for (PredictedLabel& predicted : prediction.predicted) {
-      if (!flags_.why) break;
-      predicted.why = model_.why(examples[i], predicted.label, kContributionsShown);
-    }
+  for (const Prediction& prediction : batch_) {
     tally_.add(prediction);
     text += flags_.json ? prediction_json(prediction, *names_)
                         : prediction_text(prediction, *names_, layout_);
@@ -430,36 +383,21 @@ Result<void> check_flags(const PredictFlags& flags) {
 Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> run,
                          const PredictLayout& layout, const PrintText& print) {
   if (auto usable = check_flags(flags); !usable) return usable;
-  ThreadPool pool(flags.threads > 0 ? flags.threads
-                                    : std::max(1U, std::thread::hardware_concurrency()));
-  auto model = StoredModel::open(std::move(run), pool);
-  if (!model) return in_store(model.error(), flags.store);
+  auto model =
+      AnsweringModel::open(std::move(run), asking_options(flags.threads, flags.candidates));
+  if (!model) return name_folder(model.error(), flags.store);
   const ModelConfig& config = (*model)->config();
-  TextOptions options = flags.read.text_options();
-  options.limits = dimensions_of(config);
-  options.limits_name = "the model in " + flags.store;
-
-  std::unique_ptr<TableSearch> tables;
-  if (flags.candidates != 0) {
-    auto opened = TableSearch::open(**model, flags.candidates);
-    if (!opened) return in_store(opened.error(), flags.store);
-    tables = std::move(*opened);
-  }
-  const RunIdentity& identity = (*model)->run().identity();
+  const TextOptions options = limits_of(config, flags.read, flags.store);
+  const RunIdentity& identity = (*model)->identity();
   if (auto its = check_names(flags, identity); !its) return its;
-  Predictor predictor(flags, **model, layout, print, tables.get());
+  Predictor predictor(flags, **model, layout, print);
   const auto flush = [&predictor] { return predictor.flush(); };
   Result<Source> source = !flags.text.empty()  ? open_texts(flags, identity, flush)
                           : flags.data.empty() ? open_input(flags, config, options, flush)
                                                : open_folder(flags, config, options);
   if (!source) return source.error();
   if (auto named = name_labels(flags, identity, source->names); !named) return named;
-  if (source->points->is_normalised() && !(*model)->is_normalised()) {
-    return Error{ErrorCode::kInvalidData,
-                 fmt::format("the rows of {} are normalised, but this run trained on rows as they "
-                             "are; use the text file, or one packed with --no-normalize",
-                             flags.input)};
-  }
+  if (auto fits = check_scaling(*source->points, **model, flags.input); !fits) return fits;
   predictor.begin(*source);
   const Result<void> done = source->choose > 0 ? predict_chosen(flags, *source, predictor)
                                                : predict_all(flags, *source, predictor);
@@ -487,8 +425,7 @@ Result<void> predict(PredictFlags& flags) {
 }
 
 void add_flags(CLI::App& verb, PredictFlags& flags) {
-  verb.add_option("store", flags.store, "folder that gleaner-master was given as --store")
-      ->required();
+  add_store(verb, flags.store);
   CLI::Option* const data =
       verb.add_option("--data", flags.data,
                       "folder of 'gleaner dataset convert --text': examples of its test part");

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <span>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "common/counter_random.hpp"
@@ -148,6 +149,30 @@ std::optional<Dimensions> PredictExamples::announced() const {
 
 bool PredictExamples::is_normalised() const {
   return file_ && file_->packed() != nullptr && file_->packed()->summary().is_normalized;
+}
+
+AnsweringOptions asking_options(unsigned threads, std::uint32_t candidates) {
+  AnsweringOptions options;
+  options.threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  options.candidates = candidates;
+  options.reads_all_first = false;
+  return options;
+}
+
+TextOptions limits_of(const ModelConfig& model, const ReadFlags& read, const std::string& store) {
+  TextOptions options = read.text_options();
+  options.limits = {model.features, model.labels};
+  options.limits_name = "the model in " + store;
+  return options;
+}
+
+Result<void> check_scaling(const PredictExamples& examples, const AnsweringModel& model,
+                           const std::string& input) {
+  if (!examples.is_normalised() || model.is_normalised()) return {};
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("the rows of {} are normalised, but this run trained on rows as they "
+                           "are; use the text file, or one packed with --no-normalize",
+                           input)};
 }
 
 Result<std::vector<IndexedExample>> choose_examples(PredictExamples& points, std::uint64_t count,

@@ -16,6 +16,8 @@
 #include "common/data/text_reader.hpp"
 #include "common/data/word_model.hpp"
 #include "common/result.hpp"
+#include "storage/infer/predict_desk.hpp"
+#include "tools/cli/console.hpp"
 #include "tools/dataset/dataset_stream.hpp"
 
 namespace gleaner {
@@ -71,6 +73,15 @@ class PredictExamples {
   std::unique_ptr<Texts> texts_;
   std::uint64_t next_ = 0;
 };
+
+// How a model is opened by a verb that reads its examples to the end. `threads` 0: one a core;
+// `candidates` 0: no tables.
+AnsweringOptions asking_options(unsigned threads, std::uint32_t candidates);
+// Ids of the examples must be among the model's, which lies in `store`.
+TextOptions limits_of(const ModelConfig& model, const ReadFlags& read, const std::string& store);
+// Refuses rows that were scaled for a model that trained on rows as they are.
+Result<void> check_scaling(const PredictExamples& examples, const AnsweringModel& model,
+                           const std::string& input);
 
 // Reads to the end and returns `count` of the points that have labels, in the file's order; all of
 // them when there are no more. Which ones depends on the seed and on places in the file alone.

@@ -27,8 +27,8 @@ RoundRecord full_history() {
 }
 
 TEST_CASE("records: every field survives, to the bit", "[storage]") {
-  CHECK(decode_history(encode_history(full_history())) == full_history());
-  CHECK(decode_history(encode_history({})) == RoundRecord{});
+  CHECK(decode_record<RoundRecord>(encode_record(full_history())) == full_history());
+  CHECK(decode_record<RoundRecord>(encode_record(RoundRecord{})) == RoundRecord{});
 
   AccountRecord account;
   account.name = "caf\u00e9 \"7\"\n";
@@ -43,28 +43,30 @@ TEST_CASE("records: every field survives, to the bit", "[storage]") {
   account.commits = 5;
   account.faults = 6;
   account.last_seen_wall_seconds = 7;
-  CHECK(decode_account(encode_account(account)) == account);
+  CHECK(decode_record<AccountRecord>(encode_record(account)) == account);
 
-  const auto progress = decode_progress(encode_progress({5, 123456789012, {7, 9}}));
+  const auto progress =
+      decode_record<ProgressRecord>(encode_record(ProgressRecord{5, 123456789012, {7, 9}}));
   REQUIRE(progress);
   CHECK(progress->rate_cuts == std::vector<BatchIndex>{7, 9});
   CHECK(progress->checkpoint == 5);
   CHECK(progress->batches == 123456789012);
   const ShardDigest digest{5, ~std::uint64_t{0}};
-  CHECK(decode_shard_digest(encode_shard_digest(digest)) == digest);
-  const auto epoch = decode_lease_epoch(encode_lease_epoch({99}));
+  CHECK(decode_record<ShardDigest>(encode_record(digest)) == digest);
+  const auto epoch = decode_record<LeaseEpochRecord>(encode_record(LeaseEpochRecord{99}));
   REQUIRE(epoch);
   CHECK(epoch->next == 99);
   const std::map<std::string, std::string> settings = {{"a.b", "1"}, {"c", "\"x\""}};
   CHECK(decode_settings(encode_settings(settings)) == settings);
-  const auto identity = decode_identity(encode_identity({3, settings}));
+  const auto identity = decode_record<IdentityRecord>(encode_record(IdentityRecord{3, settings}));
   REQUIRE(identity);
   CHECK(identity->store_version == 3);
   CHECK(identity->model == settings);
 }
 
 TEST_CASE("records: unknown fields are skipped and missing ones have defaults", "[storage]") {
-  const auto record = decode_history(R"({"checkpoint":3,"recall_at_7":{"x":[1,2]},"loss":2})");
+  const auto record =
+      decode_record<RoundRecord>(R"({"checkpoint":3,"recall_at_7":{"x":[1,2]},"loss":2})");
   REQUIRE(record);
   RoundRecord expected;
   expected.checkpoint = 3;
@@ -77,11 +79,11 @@ TEST_CASE("records: text that is no such record is refused", "[storage]") {
                            "{\"checkpoint\":-1}", "{\"checkpoint\":4294967296}",
                            "{\"checkpoint\":1.5}", "{\"loss\":null}", "{\"evaluated_all\":1}"}) {
     INFO(text);
-    CHECK_FALSE(decode_history(text).has_value());
+    CHECK_FALSE(decode_record<RoundRecord>(text).has_value());
   }
   CHECK_FALSE(decode_settings("{\"a\":1}").has_value());
   CHECK_FALSE(decode_settings("[]").has_value());
-  CHECK_FALSE(decode_account("{\"name\":3}").has_value());
+  CHECK_FALSE(decode_record<AccountRecord>("{\"name\":3}").has_value());
 }
 
 TEST_CASE("records: receipts are stored as people and rows of numbers", "[storage]") {
@@ -106,7 +108,7 @@ TEST_CASE("records: what is not a number counts as not measured", "[storage]") {
   RoundRecord record;
   record.loss = std::numeric_limits<double>::quiet_NaN();
   record.active = std::numeric_limits<double>::infinity();
-  const auto decoded = decode_history(encode_history(record));
+  const auto decoded = decode_record<RoundRecord>(encode_record(record));
   REQUIRE(decoded);
   CHECK(decoded->loss == -1);
   CHECK(decoded->active == -1);
@@ -116,7 +118,7 @@ TEST_CASE("records: a name that is not UTF-8 does not stop the account", "[stora
   AccountRecord account;
   account.name = "\xff\xfe";
   account.units = 3;
-  const auto decoded = decode_account(encode_account(account));
+  const auto decoded = decode_record<AccountRecord>(encode_record(account));
   REQUIRE(decoded);
   CHECK(decoded->units == 3);
 }

@@ -273,7 +273,7 @@ std::uint64_t digest_of_rows(Store& store, std::uint32_t shards) {
     const Bytes key = shard_digest_key(ShardId{s});
     const auto record = require_value(store.get(Table::kRun, key));
     const ByteView payload = require_value(open_record(Table::kRun, key, record.value()));
-    digests.push_back(decode_shard_digest(as_text(payload)).value());
+    digests.push_back(decode_record<ShardDigest>(as_text(payload)).value());
   }
   return rows_digest(digests);
 }

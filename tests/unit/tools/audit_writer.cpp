@@ -41,10 +41,10 @@ Result<void> set_version(const std::string& folder, std::uint32_t version) {
   if (!store) return store.error();
   const auto text = get_text(**store, Table::kRun, as_bytes(kIdentityKey));
   if (!text) return text.error();
-  auto identity = decode_identity(text->value());
+  auto identity = decode_record<IdentityRecord>(text->value());
   identity->store_version = version;
   WriteBatch batch;
-  put_text(batch, Table::kRun, as_bytes(kIdentityKey), encode_identity(*identity));
+  put_text(batch, Table::kRun, as_bytes(kIdentityKey), encode_record(*identity));
   return (*store)->write(std::move(batch), Durability::kSync);
 }
 

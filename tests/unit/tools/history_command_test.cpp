@@ -67,7 +67,7 @@ TEST_CASE("history: precision of a sample is marked as one", "[tools]") {
 }
 
 TEST_CASE("history: JSON lines hold every field, in order, null where not measured", "[tools]") {
-  const auto lines = lines_of(history_json_lines(history_report(two_records())));
+  const auto lines = lines_of(json_lines(history_report(two_records()).for_programs()["history"]));
   REQUIRE(lines.size() == 2);
   CHECK(lines[0] ==
         R"({"checkpoint":1,"batches":64,"epoch":0,"loss":4.25,"active":null,"code_length":null,)"
@@ -84,7 +84,7 @@ TEST_CASE("history: JSON lines hold every field, in order, null where not measur
 
 TEST_CASE("history: an empty run has an empty history", "[tools]") {
   CHECK(lines_of(people_text({})).size() == 3);
-  CHECK(history_json_lines(history_report({})).empty());
+  CHECK(json_lines(history_report({}).for_programs()["history"]).empty());
 }
 
 }  // namespace

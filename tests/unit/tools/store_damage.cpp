@@ -292,9 +292,9 @@ void add_other_kinds(std::vector<Kind>& kinds, const Places& at) {
            R"({"checkpoint":3,"batches":9,"rate_cuts":[6,3]})");
   kinds.push_back({"history: the digest of other rows", [=](Patient& patient) {
                      const Bytes payload = patient.payload(Table::kHistory, at.other_history);
-                     auto record = decode_history(as_text(payload));
+                     auto record = decode_record<RoundRecord>(as_text(payload));
                      record.value().rows_digest += 1;
-                     patient.reseal(Table::kHistory, at.other_history, encode_history(*record));
+                     patient.reseal(Table::kHistory, at.other_history, encode_record(*record));
                    }});
   add_text(kinds, "history: of the future", Table::kHistory, bytes_of(encode_history_key(4)),
            R"({"checkpoint":4,"batches":11})");

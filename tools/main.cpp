@@ -1,5 +1,6 @@
 // gleaner: the tools, one sub-command each; help and completions, made of their own definitions.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -99,12 +100,6 @@ void collect(const CLI::App& app, const std::string& verbs, std::vector<Place>& 
   }
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 // Words of the place that the line has come to; files where none fits.
 std::string bash_script(const std::vector<Place>& places) {
   std::string text =
@@ -123,7 +118,7 @@ std::string bash_script(const std::vector<Place>& places) {
       "  done\n"
       "  case \"$place\" in\n";
   for (const Place& place : places) {
-    text += fmt::format("    \"{}\") words=\"{}\" ;;\n", place.verbs, joined(place.words));
+    text += fmt::format("    \"{}\") words=\"{}\" ;;\n", place.verbs, fmt::join(place.words, " "));
   }
   return text +
          "  esac\n"

@@ -220,17 +220,16 @@ struct EventText {
   }
 
   std::string operator()(const VolunteerJoined& e) const {
-    return fmt::format("{} {}{} joined: {} thread{}, {}, {} ({} now)",
-                       coloured("+", Colour::kGreen, style), printable(e.name),
-                       e.address.empty() ? "" : fmt::format(" ({})", e.address), e.threads,
-                       e.threads == 1 ? "" : "s", printable(e.simd), bytes_shown(e.memory_bytes),
+    return fmt::format("{} {}{} joined: {}, {}, {} ({} now)", coloured("+", Colour::kGreen, style),
+                       printable(e.name), e.address.empty() ? "" : fmt::format(" ({})", e.address),
+                       counted(e.threads, "thread"), printable(e.simd), bytes_shown(e.memory_bytes),
                        counted(e.volunteers, "volunteer"));
   }
 
   std::string operator()(const VolunteerLeft& e) const {
-    return fmt::format("{} {} left: {}; {} shard{} {} to others ({} now)",
+    return fmt::format("{} {} left: {}; {} {} to others ({} now)",
                        coloured("-", Colour::kYellow, style), printable(e.name),
-                       printable(e.reason), e.shards, e.shards == 1 ? "" : "s",
+                       printable(e.reason), counted(e.shards, "shard"),
                        e.polite ? "handed over" : "lent again", counted(e.volunteers, "volunteer"));
   }
 

@@ -171,6 +171,10 @@ const PageView& RunApi::view_of(Reader reader) {
   return *observed_;
 }
 
+RunFacts RunApi::facts_for(Reader reader) const {
+  return reader < Reader::kHere ? for_observers(*facts_) : *facts_;
+}
+
 template <typename Make>
 SharedText RunApi::cached(std::string_view path, Reader reader, Make make) {
   SharedText& text = texts_[{std::string(path), reader}];
@@ -180,8 +184,7 @@ SharedText RunApi::cached(std::string_view path, Reader reader, Make make) {
 
 SharedText RunApi::run_frame(Reader reader) {
   return cached("a stream's run", reader, [&] {
-    const RunFacts facts = reader < Reader::kHere ? for_observers(*facts_) : *facts_;
-    return frame("run", {}, run_json(view_of(reader), facts, history_));
+    return frame("run", {}, run_json(view_of(reader), facts_for(reader), history_));
   });
 }
 
@@ -304,19 +307,17 @@ HttpReply RunApi::health(const HttpRequest& request, Instant now) {
 HttpReply RunApi::table(const HttpRequest& request, Reader reader) {
   const std::string_view path = request.path;
   const auto made = [&](auto make) { return shared_reply(kHttpJson, cached(path, reader, make)); };
-  const auto facts = [&] {
-    return reader < Reader::kHere ? for_observers(*facts_) : RunFacts(*facts_);
-  };
   if (path == "/api/v1/run") {
-    return made([&] { return run_json(view_of(reader), facts(), history_); });
+    return made([&] { return run_json(view_of(reader), facts_for(reader), history_); });
   }
   if (path == "/api/v1/shards") return made([&] { return shards_json(view_of(reader)); });
   if (path == "/api/v1/volunteers") {
     return made([&] {
-      return volunteers_json(view_of(reader), facts(), credit_, reader == Reader::kAdmin);
+      return volunteers_json(view_of(reader), facts_for(reader), credit_, reader == Reader::kAdmin);
     });
   }
-  if (path == "/api/v1/configuration") return made([&] { return configuration_json(facts()); });
+  if (path == "/api/v1/configuration")
+    return made([&] { return configuration_json(facts_for(reader)); });
   return text_reply(404, kHttpText, "There is nothing here; the page is at /.\n");
 }
 

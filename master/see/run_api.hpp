@@ -123,6 +123,7 @@ class RunApi {
   [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now);
   // The present view as the reader sees it.
   [[nodiscard]] const PageView& view_of(Reader reader);
+  [[nodiscard]] RunFacts facts_for(Reader reader) const;
   // The text that `make` gives for the present view; made once for each kind of reader.
   template <typename Make>
   [[nodiscard]] SharedText cached(std::string_view path, Reader reader, Make make);

@@ -26,17 +26,6 @@ struct CsvDialect {
   bool has_quotes = true;  // otherwise a row is a line, and a field is all between two separators
 };
 
-// The fields of a line by itself.
-std::vector<std::string> cut_line(std::string_view line, char separator) {
-  std::vector<std::string> cells;
-  for (std::size_t at = 0; at <= line.size();) {
-    const std::size_t end = std::min(line.find(separator, at), line.size());
-    cells.emplace_back(line.substr(at, end - at));
-    at = end + 1;
-  }
-  return cells;
-}
-
 class CsvRows {
  public:
   explicit CsvRows(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
@@ -142,7 +131,7 @@ Result<bool> CsvRows::next_plain() {
     if (!has_line || !*has_line) return has_line;
   } while (line.empty());
   first_line_ = lines_.line_number();
-  *cells_ = cut_line(line, dialect_.separator);
+  *cells_ = cut_at(line, {&dialect_.separator, 1});
   return true;
 }
 
@@ -274,7 +263,7 @@ class CsvRecords final : public TextRecords {
   // The separator that gives all columns, or else the most columns; `usual` among equals.
   [[nodiscard]] char recognised(std::string_view first_row, char usual) const {
     const auto merit = [&](char separator) {
-      std::vector<std::string> names = cut_line(first_row, separator);
+      std::vector<std::string> names = cut_at(first_row, {&separator, 1});
       for (std::string& name : names) {
         name = trimmed(name);
         if (name.size() > 1 && name.front() == '"' && name.back() == '"') {

@@ -231,21 +231,13 @@ Result<void> read_text(const InfoFlags& flags, TextOptions options, Problems& pr
   Result<std::unique_ptr<PointStream>> opened = PointStream::open(flags.source, options);
   if (!opened) return opened.error();
   PointStream& stream = **opened;
-  ProgressLine progress("Reading");
-  Point point;
-  for (std::uint64_t points = 1;; ++points) {
-    Result<bool> has_point = stream.next(point);
-    if (!has_point) {
-      // Earlier findings stand, whatever ended the reading.
-      problems.add(cell_none(), cell_none(), has_point.error().message);
-      break;
-    }
-    if (!*has_point) break;
-    contents.statistics.add(point);
-    if (points % 1024 == 0) {
-      progress.show(points, stream.announced_points().value_or(0), "examples");
-    }
-  }
+  const auto read = for_each_point(stream, "Reading", stream.announced_points().value_or(0),
+                                   [&](const Point& point, std::uint64_t) {
+                                     contents.statistics.add(point);
+                                     return Result<void>();
+                                   });
+  // Earlier findings stand, whatever ended the reading.
+  if (!read) problems.add(cell_none(), cell_none(), read.error().message);
   contents.form = stream.form();
   contents.irregularities = stream.irregularities();
   contents.summary = contents.statistics.summary(stream.dimensions(), contents.irregularities);

@@ -39,6 +39,16 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") + 1 - first);
 }
 
+std::vector<std::string> cut_at(std::string_view text, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, at), text.size());
+    parts.emplace_back(text.substr(at, end - at));
+    at = end + separator.size();
+  }
+  return parts;
+}
+
 void TextRecord::add_text(std::string_view more) {
   if (!text.empty()) text += ' ';
   text += more;
@@ -93,16 +103,6 @@ constexpr std::array<const char*, 3> kSeparators = {kTagComma, ";", "|"};
 
 bool is_within(std::string_view text, char first, char last) {
   return text.size() >= 2 && text.front() == first && text.back() == last;
-}
-
-std::vector<std::string> cut_at(std::string_view text, std::string_view separator) {
-  std::vector<std::string> tags;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, at), text.size());
-    tags.emplace_back(text.substr(at, end - at));
-    at = end + separator.size();
-  }
-  return tags;
 }
 
 // Items in quotes of either kind, in which a backslash keeps what follows; other items end at a

@@ -74,6 +74,8 @@ Result<std::unique_ptr<TextRecords>> open_json_records(std::unique_ptr<ByteSourc
                                                        const TextFields& fields);
 
 std::string_view trimmed(std::string_view text);
+// The parts between separators; one where there is none.
+std::vector<std::string> cut_at(std::string_view text, std::string_view separator);
 
 // ---- The form in which the tags of one example stand in one text. Pure.
 

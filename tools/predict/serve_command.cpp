@@ -13,7 +13,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,6 +35,7 @@
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/cli/verbs.hpp"
+#include "tools/predict/predict_examples.hpp"
 
 namespace gleaner {
 
@@ -250,10 +250,8 @@ void wait_for_end(const sigset_t& signals, const std::function<void()>& reload) 
 }
 
 AnsweringOptions options_of(const ServeFlags& flags) {
-  AnsweringOptions options;
-  options.threads =
-      flags.threads > 0 ? flags.threads : std::max(1U, std::thread::hardware_concurrency());
-  options.candidates = flags.candidates;
+  AnsweringOptions options = asking_options(flags.threads, flags.candidates);
+  options.reads_all_first = true;
   // Twice as much is in memory while a new checkpoint is read.
   options.kept_bytes_max = std::max(options.kept_bytes_max, machine_facts().memory_bytes / 4);
   options.limits.requests_waiting_max = flags.queue;

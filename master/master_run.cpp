@@ -22,7 +22,7 @@
 #include "master/in_process_volunteers.hpp"
 #include "master/run_data.hpp"
 #include "master/see/progress_source.hpp"
-#include "master/see/run_api.hpp"
+#include "master/see/readers.hpp"
 #include "master/shell/checkpoint_policy.hpp"
 #include "master/shell/disk_gauge.hpp"
 #include "master/shell/keeper.hpp"

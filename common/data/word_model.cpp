@@ -247,7 +247,7 @@ Result<WordModel> load_word_model(const std::string& folder) {
     return Error{ErrorCode::kInvalidData,
                  path +
                      " is missing: texts can be read for data sets that 'gleaner dataset "
-                     "debian' or 'gleaner dataset convert --text' made"};
+                     "convert --text' made"};
   }
   Result<std::vector<std::string>> lines = lines_of(path);
   if (!lines) return lines.error();

@@ -8,63 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/data/packed_writer.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
 #include "storage/infer/questions.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
-
-Result<std::unique_ptr<AnsweringModel>> AnsweringModel::open(std::unique_ptr<RunStore> run,
-                                                             const AnsweringOptions& options) {
-  std::unique_ptr<AnsweringModel> made(new AnsweringModel(options));
-  auto model = StoredModel::open(std::move(run), made->pool_, options.kept_bytes_max);
-  if (!model) return model.error();
-  made->model_ = std::move(*model);
-  if (options.candidates != 0) {
-    auto tables = TableSearch::open(*made->model_, options.candidates);
-    if (!tables) return tables.error();
-    made->tables_ = std::move(*tables);
-    return made;
-  }
-  if (!options.reads_all_first) return made;
-  // An example without features reads every shard.
-  const ExampleView nothing;
-  if (auto read = made->model_->top({&nothing, 1}, 1); !read) return read.error();
-  return made;
-}
-
-Result<std::vector<ScoredLabel>> AnsweringModel::top(std::span<const ExampleView> examples,
-                                                     std::uint32_t top_k, bool through_tables) {
-  if (examples.empty()) return std::vector<ScoredLabel>();
-  if (!through_tables) return model_->top(examples, top_k);
-  GLEANER_CHECK(tables_ != nullptr);
-  return tables_->top(model_->encode(examples), top_k);
-}
-
-Result<void> AnsweringModel::predict(std::span<Prediction> examples, std::uint32_t top_k,
-                                     bool through_tables, bool why) {
-  std::vector<std::vector<float>> values;
-  std::vector<ExampleView> views;
-  for (const Prediction& example : examples) {
-    values.push_back(example.point.values);
-    if (is_normalised() && !example.is_scaled) normalize_row(values.back());
-    views.push_back({example.point.labels, example.point.features, values.back()});
-  }
-  const auto best = top(views, top_k, through_tables);
-  if (!best) return best.error();
-  const std::size_t width = entries(top_k);
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    examples[i].predicted = predicted_labels(
-        std::span<const ScoredLabel>(*best).subspan(i * width, width), views[i].labels);
-    for (PredictedLabel& predicted : examples[i].predicted) {
-      if (why) predicted.why = model_->why(views[i], predicted.label, kContributionsShown);
-    }
-  }
-  return {};
-}
-
 namespace {
 
 // How long an unused model stays, and for how long one passes for the newest without a look.

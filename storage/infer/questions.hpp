@@ -9,6 +9,7 @@
 #include "common/data/name_table.hpp"
 #include "common/model/model_config.hpp"
 #include "common/result.hpp"
+#include "storage/infer/predict_data.hpp"
 #include "storage/infer/prediction.hpp"
 
 namespace gleaner {

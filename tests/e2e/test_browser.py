@@ -139,7 +139,7 @@ class BrowserTest(PageCase):
             master.wait_event("volunteer_left")
             name = second.command[second.command.index("--name") + 1]
             self.cluster.volunteer(self.address, "--name", name)
-            # What it does counts once its round is whole.
+            # Its work is credited when the round is complete.
             self.wait_answer(port, "/api/v1/volunteers", lambda told: any(
                 one["name"] == first_name and one["trusted"] for one in told["contributions"]), "trusted work")
             first.pause()  # the run stands still

@@ -14,7 +14,7 @@
 #include "common/result.hpp"
 #include "common/time.hpp"
 #include "common/train/kernels.hpp"
-#include "storage/infer/predict_desk.hpp"
+#include "storage/infer/answering_model.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"

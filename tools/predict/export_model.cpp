@@ -11,7 +11,7 @@
 
 #include "common/data/word_model.hpp"
 #include "common/model/model_fields.hpp"
-#include "storage/infer/prediction.hpp"
+#include "storage/infer/predict_data.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/keep/model_rows.hpp"
 #include "storage/run_store.hpp"

@@ -20,7 +20,8 @@
 #include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/train/kernels.hpp"
-#include "storage/infer/predict_desk.hpp"
+#include "storage/infer/answering_model.hpp"
+#include "storage/infer/predict_data.hpp"
 #include "storage/infer/prediction.hpp"
 #include "storage/keep/model_rows.hpp"
 #include "tools/cli/store_access.hpp"
@@ -139,7 +140,7 @@ Result<std::string> required_file(const std::string& folder, const char* file) {
   if (std::filesystem::is_regular_file(path, error)) return path;
   return Error{ErrorCode::kInvalidData,
                fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
-                           "debian'; for another file of examples use --input",
+                           "convert --text'; for another file of examples use --input",
                            path)};
 }
 

@@ -16,7 +16,7 @@
 #include "common/data/text_reader.hpp"
 #include "common/data/word_model.hpp"
 #include "common/result.hpp"
-#include "storage/infer/predict_desk.hpp"
+#include "storage/infer/answering_model.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/dataset/dataset_stream.hpp"
 

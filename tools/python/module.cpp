@@ -24,7 +24,8 @@
 #include "common/data/word_model.hpp"
 #include "common/result.hpp"
 #include "common/train/kernels.hpp"
-#include "storage/infer/predict_desk.hpp"
+#include "storage/infer/answering_model.hpp"
+#include "storage/infer/predict_data.hpp"
 #include "storage/infer/prediction.hpp"
 #include "storage/keep/open_to_read.hpp"
 

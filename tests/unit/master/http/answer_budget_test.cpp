@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "storage/infer/predict_desk.hpp"
+#include "storage/infer/answering_model.hpp"
 
 namespace gleaner {
 namespace {

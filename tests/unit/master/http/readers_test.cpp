@@ -1,3 +1,4 @@
+#include "master/see/readers.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

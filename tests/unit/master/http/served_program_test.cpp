@@ -1,4 +1,6 @@
 // Which files are handed to machines without Gleaner.
+#include "master/see/served_program.hpp"
+
 #include <elf.h>
 
 #include <catch2/catch.hpp>
@@ -6,7 +8,6 @@
 #include <fstream>
 #include <string>
 
-#include "master/see/run_web.hpp"
 #include "schema/versions.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 

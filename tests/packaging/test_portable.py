@@ -1,6 +1,7 @@
 """The portable program: the same bits from every folder, and a whole run in a root file system that holds
 the C library and nothing else. That for aarch64 runs under an emulator."""
 
+import re
 import shutil
 import subprocess
 import unittest
@@ -47,6 +48,18 @@ class Portable(EndToEndTest):
         digest = finished(master)["digest"]
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
         self.assertEqual(digest, setup.run_local(self.cluster, self.cluster.path("calm"))["digest"])
+
+
+class ArchivesForAarch64(unittest.TestCase):
+    def test_every_archive_is_of_a_package_that_is_unpacked(self):
+        wanted = re.search(r"foreach\(name ([\w ]+)\)\s+find_library",
+                           (ROOT / "tools/packaging/portable/CMakeLists.txt").read_text(encoding="utf-8"))[1]
+        unpacked = re.search(r"--include=([\w,-]+)", (ROOT / BUILD).read_text(encoding="utf-8"))[1].split(",")
+        for name in wanted.split():
+            owner = subprocess.run(["dpkg", "--search", f"*/lib{name}.a"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True, check=False).stdout.partition(":")[0]
+            with self.subTest(archive=name):
+                self.assertIn(owner, unpacked)
 
 
 EMULATOR = "qemu-aarch64"

@@ -129,6 +129,20 @@ class PageCase(EndToEndTest):
     def wait_run(self, port, matches, what):
         return self.wait_answer(port, "/api/v1/run", matches, what)
 
+    def stand_still(self, port, helpers):
+        """Stops the volunteers; returns what the page says once a second has changed nothing: a round that
+        was whole may become a checkpoint after they stopped."""
+        for helper in helpers:
+            helper.pause()
+        before = None
+        while True:
+            run = self.wait_run(port, lambda r: r["wait"]["is_held_up"], "a run that stands still")
+            place = run["progress"]["round"], run["progress"]["batch"]
+            if before == place:
+                return run
+            before = place
+            time.sleep(1)
+
     def ask_from(self, source, port):
         connection = http.client.HTTPConnection("127.0.0.1", port, 20 * TIME_FACTOR, (source, 0))
         connection.request("GET", "/healthz")

@@ -68,9 +68,7 @@ class BrowserTest(PageCase):
         first = window.text("#place")
         window.wait(f"return document.querySelector('#place').textContent !== {first!r}", "live figures")
         window.wait("return document.querySelectorAll('#volunteers tbody tr[aria-rowindex]').length === 2", "rows")
-        for helper in helpers:
-            helper.pause()
-        run = self.wait_run(port, lambda r: r["wait"]["is_held_up"], "a run that stands still")
+        run = self.stand_still(port, helpers)
         progress, precision = run["progress"], run["precision"]
         self.text_matches(window, "#tile-p1", f"{precision['p_at_1']:.4f}")
         self.text_matches(window, "#tile-p3", f"{precision['p_at_3']:.4f}")

@@ -39,10 +39,7 @@ class Page(PageCase):
     def test_figures_are_the_stores_and_the_masters(self):
         master, port, helpers = self.start()
         master.wait_event("evaluated")
-        for helper in helpers:
-            helper.pause()  # the run stands still
-        run = self.wait_run(port, lambda r: r["wait"]["is_held_up"] and r["progress"]["round"] > 0,
-                            "a run that stands still")
+        run = self.stand_still(port, helpers)
         status = json.loads(self.cluster.gleaner("status", self.store, "--json"))
         for key in ("round", "batch", "epoch", "staleness", "loss", "active", "p_at_1"):
             mine = {**run["progress"], **run["precision"]}[key]
@@ -83,9 +80,7 @@ class Page(PageCase):
     def test_receipts_are_the_stores(self):
         master, port, helpers = self.start(volunteers=2)
         master.wait_event("evaluated")
-        for helper in helpers:
-            helper.pause()
-        self.wait_run(port, lambda r: r["wait"]["is_held_up"], "a run that stands still")
+        self.stand_still(port, helpers)
         summed = self.get(port, "/api/v1/receipts?count=1000")
         latest = json.loads(ask(port, "/api/v1/receipts?count=1000", {"X-Gleaner-Key": self.key})[2])
         self.assertEqual(summed, {**latest, "receipts": [], "banned": None})

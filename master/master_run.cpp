@@ -264,8 +264,12 @@ Result<void> MasterRun::begin_web() {
 
 Result<ExitCode> MasterRun::fail(const Error& error, ExitCode exit) {
   if (needs_room(error.code)) return error;
-  console_.event(RunFailed{error, exit});
-  return exit;
+  // Whatever failed: a store that is not in its place is why.
+  const auto in_place = folder_.check();
+  const RunFailed failed =
+      in_place ? RunFailed{error, exit} : RunFailed{in_place.error(), ExitCode::kStore};
+  console_.event(failed);
+  return failed.exit;
 }
 
 Result<ExitCode> MasterRun::conclude_finished(bool already) {

@@ -110,11 +110,12 @@ class Place(StorageTest):
         self.finish(self.store)
         length = time.monotonic() - begin
         dice = random.Random(44)
-        for _ in range(50 if IS_LONG else 6):
+        for _ in range(60 if IS_LONG else 6):
             for folder in (self.store, self.other):
                 shutil.rmtree(folder, ignore_errors=True)
             kind = dice.choice(["move", "remove", "replace"])
-            moment = dice.uniform(0, length)
+            # Half of them while the master begins, which is short.
+            moment = dice.uniform(0, length * dice.choice([0.1, 1]))
             with self.subTest(kind=kind, moment=moment):
                 master = self.setup.start_master(self.cluster, self.store, "--local", 1)
                 deadline = time.monotonic() + moment

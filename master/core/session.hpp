@@ -182,6 +182,15 @@ struct SessionState {
                                              [&](const LeaseRef& l) { return l.shard == shard; });
     });
   }
+
+  // Whether an earlier training unit under one of these leases is out.
+  [[nodiscard]] bool has_earlier_out(const UnitInFlight& unit) const {
+    return std::ranges::any_of(units, [&](const auto& entry) {
+      const UnitInFlight& other = entry.second;
+      return other.kind == UnitInFlight::Kind::kTrain && other.first < unit.first &&
+             std::ranges::find_first_of(other.leases, unit.leases) != other.leases.end();
+    });
+  }
 };
 
 // One that has gone.

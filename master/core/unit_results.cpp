@@ -116,6 +116,10 @@ Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& res
   const UnitInFlight& unit = *taken;
   AccountRecord& account = sessions_.account(session);
   Result<void> added = check(unit, result);
+  // Who does its work again could not come to a batch behind one that was never answered.
+  if (added && session.has_earlier_out(unit)) {
+    added = protocol_error("unit {} is answered before an earlier one", raw(result.unit));
+  }
   if (added && !unit.audit && !unit.is_trial) added = add(id, session, unit, result);
   if (!added) {
     ++account.units_refused;

@@ -46,8 +46,12 @@ std::vector<Withheld> all_withheld() {
     // Strangers get no input shards.
     const bool is_for_trusted = std::holds_alternative<InputResult>(one);
     if (!owed || owed == Obligation::kHeartbeat || is_for_trusted) continue;
-    all.push_back({message_name(one),
-                   [index = one.index()](const Message& m) { return m.index() == index; }, *owed});
+    const auto is_one = [index = one.index()](const Message& m) { return m.index() == index; };
+    all.push_back({message_name(one), is_one, *owed});
+    all.push_back(
+        {std::string("every other ") + message_name(one),
+         [is_one, count = 0](const Message& m) mutable { return is_one(m) && ++count % 2 == 1; },
+         *owed});
   }
   all.push_back({"everything", [](const Message& m) { return !std::holds_alternative<Hello>(m); },
                  Obligation::kHeartbeat});

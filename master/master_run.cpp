@@ -378,7 +378,7 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
     return goodbye;
   };
   observer.on_relayed = [this](const Standing& relay, const KeyId& key) {
-    return entrance_.gate().admit_behind(relay, key, wall_seconds());
+    return entrance_.gate().admit_behind(relay, key, wall_seconds(), monotonic_now());
   };
   observer.on_goodbye = [this](Goodbye& goodbye, const Standing& standing) {
     thanks_->complete(goodbye, standing, entrance_.key());

@@ -40,6 +40,12 @@ KeyId key_id_of(ByteView public_key) {
   return {load_be(digest.data()), load_be(digest.data() + 8)};
 }
 
+KeyId identity_behind(const Standing& relay, const KeyId& key) {
+  if (relay.is_trusted) return key;
+  const std::string both = to_text(relay.identity) + to_text(key);
+  return key_id_of({reinterpret_cast<const std::uint8_t*>(both.data()), both.size()});
+}
+
 namespace {
 
 constexpr std::size_t kIdBytes = 5;

@@ -75,4 +75,8 @@ struct Standing {
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 
+// As whom a volunteer with this key takes part that comes through a relay. A relay may say anything
+// of who has come: unless it is trusted, nobody is blamed or believed elsewhere for what it passes.
+KeyId identity_behind(const Standing& relay, const KeyId& key);
+
 }  // namespace gleaner

@@ -104,7 +104,7 @@ InviteKey invite_key(const KeyPair& master, InviteId id) {
 }
 
 bool is_suspended(const Invite& invite) {
-  return invite.is_reusable && !invite.is_trusted && invite.convictions >= kConvictionsMax;
+  return !invite.is_trusted && invite.convictions >= kConvictionsMax;
 }
 
 bool is_banned(const AccessBook& book, const KeyId& key) {

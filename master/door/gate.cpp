@@ -47,20 +47,20 @@ std::optional<Refusal> refusal_of_version(const Message& first, const char* prog
 
 // Why the first message may not come from somebody of this standing.
 std::optional<Refusal> refusal_of_role(const Message& first, const Standing& standing) {
-  const bool is_relay = std::holds_alternative<RelayHello>(first);
-  const bool is_volunteer = is_relay || std::holds_alternative<Hello>(first);
+  const bool is_volunteer =
+      std::holds_alternative<RelayHello>(first) || std::holds_alternative<Hello>(first);
   if (is_volunteer && standing.role != Role::kVolunteer) {
     return Refusal{ErrorCode::kInvite,
                    fmt::format("this is an invite for an {}: to train takes one for a volunteer",
                                role_name(standing.role)),
                    false};
   }
-  if (is_relay && !standing.is_trusted) {
-    return Refusal{ErrorCode::kInvite,
-                   "a relay adds up the work of others: it takes an invite for trusted volunteers",
-                   false};
-  }
   return std::nullopt;
+}
+
+Refusal too_many_come() {
+  return {ErrorCode::kBusy,
+          "too many volunteers have come by this invite in the last seconds: it tries again", true};
 }
 
 Refusal no_introduction(const Message& first) {
@@ -182,9 +182,7 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
   if (auto refusal = refusal_of_role(first, *standing)) return *refusal;
   // Each that comes and goes costs the others time.
   if (is_volunteer && !standing->is_trusted && !joins_.spend(to_text(standing->invite), at)) {
-    return Refusal{
-        ErrorCode::kBusy,
-        "too many volunteers have come by this invite in the last seconds: it tries again", true};
+    return too_many_come();
   }
   if (is_volunteer) {
     const std::string& name =
@@ -196,13 +194,19 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
 }
 
 std::variant<Standing, Message> Gate::admit_behind(const Standing& relay, const KeyId& key,
-                                                   std::int64_t now) {
+                                                   std::int64_t now, Instant at) {
   Standing standing = relay;
-  standing.identity = key;
-  if (const std::string reason = reason_to_go(book_, standing, now); !reason.empty()) {
-    return Refusal{ErrorCode::kInvite, reason, false};
+  for (const KeyId& identity : {key, identity_behind(relay, key)}) {
+    standing.identity = identity;
+    if (const std::string reason = reason_to_go(book_, standing, now); !reason.empty()) {
+      return Refusal{ErrorCode::kInvite, reason, false};
+    }
   }
-  ++here_[key];
+  if (!relay.is_trusted && !joins_.spend(to_text(relay.invite), at)) return too_many_come();
+  const auto invite = book_.invites.find(relay.invite);
+  standing.is_suspended =
+      !relay.is_trusted && invite != book_.invites.end() && is_suspended(invite->second);
+  ++here_[standing.identity];
   return standing;
 }
 

@@ -60,9 +60,10 @@ class Gate {
   // nobody sets.
   std::variant<Standing, Message> admit(const std::optional<KeyId>& key, const std::string& peer,
                                         const Message& first, std::int64_t now, Instant at);
-  // A volunteer with this key has come to a relay that was admitted: it stands as the relay does.
+  // A volunteer with this key has come to a relay that was admitted: it stands as the relay does,
+  // as identity_behind() it.
   std::variant<Standing, Message> admit_behind(const Standing& relay, const KeyId& key,
-                                               std::int64_t now);
+                                               std::int64_t now, Instant at);
   // Keeps a key out from now on and after every start, since its answers were false, and counts
   // that against the invite by which it came. Whether that invite is suspended now, and was not
   // before.

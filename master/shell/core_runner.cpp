@@ -310,11 +310,15 @@ Result<void> CoreRunner::hear(RelayId id, RelayEnd& relay, Message& message,
 void CoreRunner::open_channel(RelayId id, RelayEnd& relay, const RelayOpen& open) {
   std::variant<Standing, Message> verdict = relay.standing();
   if (observer_.on_relayed) verdict = observer_.on_relayed(relay.standing(), open.key);
+  if (auto* last = std::get_if<Message>(&verdict)) {
+    relay.send(open.channel, std::move(*last));
+    relay.send(RelayClose{open.channel, "refused"});
+    return;
+  }
   const SessionId session{last_session_ + 1};
   if (!relay.open(open.channel, session)) return;  // a number that has been used
   connect(
       {nullptr, relay.address_of(open.peer), open.key, std::nullopt, Channel{id, open.channel}});
-  if (auto* last = std::get_if<Message>(&verdict)) return send_away(session, std::move(*last));
   Connection& connection = connections_.at(session);
   connection.standing = std::get<Standing>(verdict);
   handle(SessionOpened{session, connection.peer, *connection.standing, id});

@@ -87,14 +87,15 @@ class Relayed(EndToEndTest):
         holders = {event["name"] for event in master.events("volunteer_joined")}
         self.assertEqual(len(holders), 64)
 
-    def test_a_relay_that_strangers_run_is_refused(self):
-        master, _ = self.start_master()
-        line = self.cluster.gleaner("invite", "create", self.store, "--reusable").split()[-1]
-        code, relay = self.cluster.run("gleaner", "relay", line, "--listen", "127.0.0.1:0", "--dir",
-                                       self.cluster.path("relay"))
-        self.assertEqual(code, 5, relay.said())
-        self.assertIn("takes an invite for trusted volunteers", relay.said())
-        master.kill()
+    def test_the_work_behind_a_relay_that_strangers_run_is_audited(self):
+        master, line = self.start_master("--min-volunteers", 3, "--audit", "all")
+        strange = self.cluster.gleaner("invite", "create", self.store, "--reusable").split()[-1]
+        _, behind = self.start_relay(strange, free_port())
+        self.volunteers(behind, 2)
+        self.cluster.volunteer(line)
+        self.assertEqual(finished(master)["digest"], self.reference)
+        joined = master.events("volunteer_joined")
+        self.assertEqual(sum("behind site" in event["address"] for event in joined), 2, joined)
 
     def test_a_line_that_is_none_is_refused(self):
         code, relay = self.cluster.run("gleaner", "relay", "gleaner://nowhere", "--dir",

@@ -141,6 +141,11 @@ class Cluster {
     for (std::size_t i = 0; i < options_.relays.count; ++i) {
       relays_.push_back(std::make_unique<RelayProcess>(context_, master_, kRelayBase + i));
     }
+    if (!options_.relays.lie.empty()) {
+      // The last volunteer goes to the master.
+      const KeyId& victim = volunteers_.back()->identity();
+      relays_.front()->tell(relay_lies(victim).at(options_.relays.lie), result_.relayed_lies);
+    }
     for (std::size_t index = 0; !relays_.empty() && index < volunteers_.size(); ++index) {
       if (index % 4 == 3 && !options_.relays.takes_all) continue;
       volunteers_[index]->go_through(*relays_[index % relays_.size()]);

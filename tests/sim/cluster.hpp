@@ -75,6 +75,8 @@ struct Relays {
   LinkShape link{Micros(100), Micros(1'000), 0};  // of a volunteer to its relay
   std::uint64_t bytes_per_second = 0;             // of a relay's line to its volunteers; 0: any
   bool takes_all = false;                         // no volunteer goes to the master
+  bool are_strangers = false;                     // each by an invite of its own
+  std::string lie;  // that the first one tells (see relay_lies.hpp); empty: none does
 };
 
 struct ClusterOptions {
@@ -104,6 +106,8 @@ struct ClusterOptions {
   bool is_checked = true;                // by every checker; costs more than the run itself
   const Expected* expected = nullptr;
   TraceSink trace;
+
+  [[nodiscard]] bool has_liars() const { return strangers.liars > 0 || !relays.lie.empty(); }
 };
 
 // The end of a session, as the master tells it.
@@ -134,6 +138,7 @@ struct ClusterResult {
   std::map<std::string, std::set<RoundIndex>> lied_in;  // about rounds
   std::set<std::string> convicted;                      // whom the master banned
   std::set<std::string> banned;                         // whom its owner banned
+  std::uint64_t relayed_lies = 0;                       // messages that a relay has made false
   std::set<std::string> sent_away;  // who ended since the master refused what it said
   std::vector<Left> left;           // in order
   Withholder withholder;

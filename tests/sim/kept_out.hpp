@@ -22,7 +22,6 @@ struct KeptOut {
   void convict(const Volunteer& who) {
     banned.insert(who.identity);
     Invite& invite = invites[who.invite];
-    invite.is_reusable = true;
     ++invite.convictions;
   }
 };

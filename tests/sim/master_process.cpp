@@ -83,13 +83,23 @@ void MasterProcess::run() {
   observer.on_event = [this](const Event& event) { saw(event); };
   observer.on_effects = [this](const Effects& effects) { saw(effects); };
   observer.on_notice = [this](const Notice& notice) { saw(notice); };
-  observer.on_arrival = [](const std::optional<KeyId>& key, const std::string&,
-                           const Message&) -> std::variant<Standing, Message> {
-    return trusted(*key);
+  observer.on_arrival = [this](const std::optional<KeyId>& key, const std::string&,
+                               const Message&) -> std::variant<Standing, Message> {
+    Standing relay = trusted(*key);
+    if (context_.options.relays.are_strangers) {
+      relay.is_trusted = false;
+      relay.invite = InviteId{key->low};
+    }
+    return relay;
   };
-  observer.on_relayed = [this](const Standing&,
+  observer.on_relayed = [this](const Standing& relay,
                                const KeyId& key) -> std::variant<Standing, Message> {
-    if (!kept_out_.banned.contains(key)) return trusted(key);
+    Standing standing = relay;
+    standing.identity = identity_behind(relay, key);
+    standing.is_suspended = kept_out_.has_suspended(relay.invite);
+    if (!kept_out_.banned.contains(key) && !kept_out_.banned.contains(standing.identity)) {
+      return standing;
+    }
     return Refusal{ErrorCode::kInvite, "this key is banned", false};
   };
   observer.on_done = [this, life = life_](const Done& done) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "schema/versions.hpp"
+#include "schema/wire/codec.hpp"
 
 namespace gleaner::sim {
 namespace {
@@ -67,10 +68,21 @@ void RelayProcess::kill(bool is_told) {
   });
 }
 
+Packet RelayProcess::pack(Bytes payload, Lane lane, const Lie& lie) {
+  if (lie && random_.chance(1, 3)) {
+    Message message = decode(payload).value();
+    if (lie(message)) {
+      ++*told_;
+      payload = encode(message);
+    }
+  }
+  return context_.pack(std::move(payload), lane);
+}
+
 ConnectionId RelayProcess::admit(std::size_t volunteer, const KeyId& key, Network::Hearing other) {
   const auto link = std::make_shared<SimLink>(
       network_, End::kMaster,
-      [this](Bytes payload, Lane lane) { return context_.pack(std::move(payload), lane); },
+      [this](Bytes payload, Lane lane) { return pack(std::move(payload), lane, lie_.down); },
       [](const std::function<void()>& call) { call(); });
   const ConnectionId id = network_.open(volunteer, shape(), link->hearing(), std::move(other));
   link->join(id);
@@ -89,7 +101,7 @@ void RelayProcess::connect(const Relay::Dialled& on_dialled) {
   if (last_link_) last_link_->abandon();
   last_link_ = std::make_shared<SimLink>(
       context_.network, End::kVolunteer,
-      [this](Bytes payload, Lane lane) { return context_.pack(std::move(payload), lane); },
+      [this](Bytes payload, Lane lane) { return pack(std::move(payload), lane, lie_.up); },
       [](const std::function<void()>& call) { call(); });
   last_link_->join(master_.receive(index_, context_.options.link, last_link_->hearing()));
   on_dialled(std::shared_ptr<Link>(last_link_));

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tests/sim/master_process.hpp"
 #include "tests/sim/network/sim_link.hpp"
 #include "tests/sim/sim_context.hpp"
+#include "tests/support/relay_lies.hpp"
 #include "tools/relay/relay.hpp"
 
 namespace gleaner::sim {
@@ -17,6 +20,14 @@ class RelayProcess {
  public:
   // `index` names its machine, as those of volunteers.
   RelayProcess(SimContext& context, MasterProcess& master, std::size_t index);
+
+  // It makes false what it can of a third of the messages, and counts them.
+  void tell(RelayLie lie, std::uint64_t& told) {
+    lie_ = std::move(lie);
+    told_ = &told;
+  }
+
+  [[nodiscard]] bool is_liar() const { return told_ != nullptr; }
 
   void start();
   // It dies and starts again later. `is_told`: its kernel says so.
@@ -36,6 +47,8 @@ class RelayProcess {
   void dial(const Relay::Dialled& on_dialled);
   void connect(const Relay::Dialled& on_dialled);
   void live();
+  // The packet of the payload, which may be made false first.
+  Packet pack(Bytes payload, Lane lane, const Lie& lie);
 
   SimContext& context_;
   MasterProcess& master_;
@@ -43,6 +56,8 @@ class RelayProcess {
   const std::string name_;
   Rng random_;
   Network network_;
+  RelayLie lie_;
+  std::uint64_t* told_ = nullptr;  // null: it is honest
   std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
   std::shared_ptr<SimLink> last_link_;
   std::unique_ptr<Relay> relay_;

@@ -278,7 +278,8 @@ void VolunteerProcess::conclude(const volunteer::Exit& exit) {
   context_.log.mark(exit.success ? "exit.success" : "exit.failure");
   const bool is_sent_away = !exit.success && exit.error.code != ErrorCode::kIdentity;
   if (is_sent_away && context_.options.strangers.are_there) {
-    const bool is_honest = !lie_ && withholder_ == nullptr;
+    const bool is_behind_liar = relay_ != nullptr && relay_->is_liar();
+    const bool is_honest = !lie_ && withholder_ == nullptr && !is_behind_liar;
     if (is_honest) context_.log.violation(name_ + ", which is honest, ends: " + exit.error.message);
     if (lie_) on_sent_away_();
     come_again();

@@ -10,14 +10,6 @@
 namespace gleaner {
 namespace {
 
-template <typename T>
-Lie about(std::function<bool(T&)> change) {
-  return [change = std::move(change)](Message& message) {
-    auto* const own = std::get_if<T>(&message);
-    return own != nullptr && change(*own);
-  };
-}
-
 // About the work on one shard.
 Lie about_outcome(std::function<void(ShardOutcome&)> change) {
   return about<UnitResult>([change = std::move(change)](UnitResult& r) {

@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "schema/messages.hpp"
 
@@ -11,6 +13,15 @@ namespace gleaner {
 
 // Makes the message false; false where it is not one that this lie can be told in.
 using Lie = std::function<bool(Message&)>;
+
+// A lie that is told in messages of one type.
+template <typename T>
+Lie about(std::function<bool(T&)> change) {
+  return [change = std::move(change)](Message& message) {
+    auto* const own = std::get_if<T>(&message);
+    return own != nullptr && change(*own);
+  };
+}
 
 // By name. Each changes something that honest arithmetic decides: answers to training units and to
 // evaluation units, and commits. A lie has no state: the same message gives the same lie.

@@ -39,8 +39,10 @@ constexpr Millis kCountsPeriod{60'000};
 constexpr Millis kFarewell{2'000};
 
 constexpr const char* kFooter =
-    "The relay joins the master by its line and prints a line of its own, which the volunteers of\n"
-    "the site join by. Use it among your own machines: whoever comes by its line is trusted.\n\n"
+    "The relay joins the master by its line and prints a line of its own, by which the volunteers\n"
+    "of the site join: they are trusted as it is. Where that is not at all, their work is "
+    "audited,\n"
+    "and nothing is summed.\n\n"
     "Examples:\n"
     "  gleaner relay line --listen 0.0.0.0:7071\n"
     "  gleaner relay gleaner://MASTER:7070/KEY.INVITE --name attic\n"

@@ -50,7 +50,7 @@ class BatchChecker : public Checker {
 
  private:
   // A round that is still open may hold false work; what is folded is the checkpoints' to prove.
-  static bool may_hold_lies(const ClusterOptions& options) { return options.strangers.liars > 0; }
+  static bool may_hold_lies(const ClusterOptions& options) { return options.has_liars(); }
 
   void check(const ForwardTask& task) {
     if (task.batch != next_forward_) {

@@ -43,7 +43,7 @@ class CheckpointChecker : public Checker {
 
  private:
   static bool may_fold_lies(const ClusterOptions& options) {
-    return options.strangers.liars > 0 && options.master.audit != AuditMode::kAll;
+    return options.has_liars() && options.master.audit != AuditMode::kAll;
   }
 
   void check(RunStore& store) {

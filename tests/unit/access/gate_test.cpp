@@ -252,4 +252,56 @@ TEST_CASE("gate: an invite by which several liars came is suspended, also for th
   REQUIRE(std::get<Standing>(door.say(hello(line), {1, 9})).is_suspended);
 }
 
+TEST_CASE("gate: nobody elsewhere is blamed or believed for what a relay of strangers passes",
+          "[access]") {
+  const TemporaryFolder store;
+  Door door(store.path());
+  RelayHello relay;
+  relay.protocol_min = kProtocolMin;
+  relay.protocol_max = kProtocolMax;
+  const KeyId ann{1, 9};
+  const auto come = [&](const Standing& through, const KeyId& key) {
+    return door.gate->admit_behind(through, key, kGateTime, Instant{});
+  };
+  const auto sent_away = [&](const Standing& through, const KeyId& key) {
+    return std::holds_alternative<Message>(come(through, key));
+  };
+
+  relay.invite = door.invite;
+  const auto trusted = std::get<Standing>(door.say(relay, {2, 1}));
+  REQUIRE(std::get<Standing>(come(trusted, ann)).identity == ann);
+
+  relay.invite = door.create();
+  const auto of_strangers = std::get<Standing>(door.say(relay, {2, 2}));
+  REQUIRE_FALSE(of_strangers.is_trusted);
+  const auto behind = std::get<Standing>(come(of_strangers, ann));
+  REQUIRE_FALSE(behind.is_trusted);
+  REQUIRE(behind.invite == of_strangers.invite);
+  REQUIRE(behind.identity != ann);
+  REQUIRE(behind.identity == std::get<Standing>(come(of_strangers, ann)).identity);
+  relay.invite = door.create();
+  const auto others = std::get<Standing>(door.say(relay, {2, 3}));
+  REQUIRE(behind.identity != std::get<Standing>(come(others, ann)).identity);
+
+  // Convicted behind one relay: ann herself, and behind the others, is not.
+  REQUIRE_FALSE(door.gate->convict(behind.identity, behind.invite, "ann", "lies").value());
+  REQUIRE(sent_away(of_strangers, ann));
+  REQUIRE_FALSE(sent_away(others, ann));
+  REQUIRE(std::get<Standing>(door.say(hello(door.invite), ann)).is_trusted);
+  // Banned herself, she is out behind all.
+  REQUIRE_FALSE(door.gate->convict(ann, trusted.invite, "ann", "lies").value());
+  REQUIRE(sent_away(others, ann));
+  REQUIRE(sent_away(trusted, ann));
+
+  // After more convictions who is new behind it is suspected, though it came before them.
+  for (const std::uint64_t key : {3, 4}) {
+    (void)door.gate->convict({1, key}, of_strangers.invite, "eve", "lies").value();
+  }
+  REQUIRE(std::get<Standing>(come(of_strangers, {1, 5})).is_suspended);
+  // It cannot open connections without end.
+  bool is_busy = false;
+  for (std::uint64_t key = 100; key < 300 && !is_busy; ++key) is_busy = sent_away(others, {1, key});
+  REQUIRE(is_busy);
+}
+
 }  // namespace gleaner

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "common/limits.hpp"
 #include "common/model/shard_rows.hpp"
@@ -298,6 +299,50 @@ class FieldFiller {
   Rng& rng_;
 };
 
+// Changes the number that stands at `place`, and counts them.
+class NumberChanger {
+ public:
+  NumberChanger(Rng& rng, std::size_t place) : rng_(rng), place_(place) {}
+
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+  template <typename T, typename Ways, typename... Bound>
+  void operator()(const char* /*name*/, T& value, const Ways& /*ways*/, const Bound&... /*bound*/) {
+    change(value);
+  }
+
+  template <typename T>
+  void change(T& value) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      if (count_++ == place_) value = other_than(value);
+    } else if constexpr (kIsOptional<T>) {
+      if (value) change(*value);
+    } else if constexpr (kIsList<T>) {
+      for (auto& entry : value) change(entry);
+    } else if constexpr (requires { fields(value, *this); }) {
+      fields(value, *this);
+    }
+  }
+
+ private:
+  template <typename T>
+  T other_than(T value) {
+    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int8_t>) {
+      return value == 0 ? 1 : 0;  // levels of a commit have few values
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return rng_.chance(1, 2) ? T{finite(rng_)} : value + 1;
+    } else {
+      const std::uint64_t old = static_cast<std::uint64_t>(value);
+      const std::uint64_t others[] = {old + 1, old - 1, 0, rng_.next()};
+      return static_cast<T>(others[rng_.next_below(std::size(others))]);
+    }
+  }
+
+  Rng& rng_;
+  const std::size_t place_;
+  std::size_t count_ = 0;
+};
+
 template <typename T>
 Message random_one(Rng& rng) {
   T message;
@@ -313,6 +358,16 @@ constexpr std::array kRandomMessages = {GLEANER_MESSAGES(GLEANER_RANDOM_MESSAGE)
 
 Message random_message(std::size_t kind, Rng& rng) {
   return kRandomMessages.at(kind)(rng);
+}
+
+void change_number(Message& message, Rng& rng) {
+  const auto change = [&](std::size_t place) {
+    NumberChanger changer(rng, place);
+    std::visit([&](auto& own) { changer.change(own); }, message);
+    return changer.count();
+  };
+  const std::size_t count = change(std::numeric_limits<std::size_t>::max());
+  if (count > 0) change(rng.next_below(count));
 }
 
 SparseUpdate random_update(Rng& rng) {

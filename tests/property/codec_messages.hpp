@@ -16,6 +16,8 @@ SparseUpdate sample_update();
 // A well-formed message of kind `kind` (its position in Message), a function of the generator.
 Message random_message(std::size_t kind, Rng& rng);
 SparseUpdate random_update(Rng& rng);
+// Changes one number of the message, at any depth. It may be well formed no more.
+void change_number(Message& message, Rng& rng);
 QuantizedActivations random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng);
 
 // Deep equality; messages with shared bytes are compared as they are encoded.

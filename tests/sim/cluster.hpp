@@ -107,7 +107,9 @@ struct ClusterOptions {
   const Expected* expected = nullptr;
   TraceSink trace;
 
-  [[nodiscard]] bool has_liars() const { return strangers.liars > 0 || !relays.lie.empty(); }
+  [[nodiscard]] bool has_liars() const {
+    return strangers.liars > 0 || strangers.withholds || !relays.lie.empty();
+  }
 };
 
 // The end of a session, as the master tells it.

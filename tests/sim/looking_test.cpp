@@ -2,7 +2,6 @@
 // the last one.
 #include <catch2/catch.hpp>
 #include <cstdint>
-#include <cstdlib>
 
 #include "tests/sim/small_world.hpp"
 
@@ -10,10 +9,7 @@ namespace gleaner::sim {
 
 // With GLEANER_SEEDS: the number of seeds, from GLEANER_SEED on.
 TEST_CASE("looking: a look at everything finds no more than one at what has changed", "[sim]") {
-  const char* const text = std::getenv("GLEANER_SEEDS");
-  const std::uint64_t seeds = text == nullptr ? 20 : std::strtoull(text, nullptr, 10);
-  const char* const from = std::getenv("GLEANER_SEED");
-  const std::uint64_t first = from == nullptr ? 1 : std::strtoull(from, nullptr, 10);
+  const auto [first, seeds] = seeds_to_run(20);
   SmallWorld world;
   for (const auto draw :
        {&SmallWorld::storm, &SmallWorld::storm_of_strangers, &SmallWorld::adaptive_storm}) {

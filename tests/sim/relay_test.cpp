@@ -1,7 +1,6 @@
 // Runs through relays: the same weather, and relays that die.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <set>
@@ -19,11 +18,6 @@ ClusterResult run(SmallWorld& world, const ClusterOptions& options) {
   for (const std::string& violation : result.violations) FAIL_CHECK(violation);
   REQUIRE(result.finished);
   return result;
-}
-
-std::uint64_t setting_of(const char* name, std::uint64_t fallback) {
-  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
 }  // namespace
@@ -47,8 +41,7 @@ TEST_CASE("relay: a calm run through relays trains the same model", "[sim]") {
 
 TEST_CASE("relay: storms in which relays die change no bit", "[sim]") {
   SmallWorld world;
-  const std::uint64_t first = setting_of("GLEANER_SEED", 1);
-  const std::uint64_t count = setting_of("GLEANER_SEEDS", 200);
+  const auto [first, count] = seeds_to_run(200);
   std::map<std::string, std::uint64_t> reached;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     ClusterOptions options = world.storm(seed);
@@ -118,8 +111,7 @@ TEST_CASE("relay: whatever one of strangers tells, nobody elsewhere is blamed", 
 
 TEST_CASE("relay: in storms one of strangers changes no checkpoint", "[sim]") {
   SmallWorld world;
-  const std::uint64_t first = setting_of("GLEANER_SEED", 1);
-  const std::uint64_t count = setting_of("GLEANER_SEEDS", 60);
+  const auto [first, count] = seeds_to_run(60);
   const auto all = relay_lies({});
   std::map<std::string, std::uint64_t> reached;
   std::uint64_t told = 0;

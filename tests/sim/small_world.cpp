@@ -1,6 +1,7 @@
 #include "tests/sim/small_world.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "common/counter_random.hpp"
@@ -16,6 +17,14 @@ constexpr std::uint64_t kWideStream = 3;
 constexpr std::uint64_t kBitsStream = 4;
 
 }  // namespace
+
+Seeds seeds_to_run(std::uint64_t count) {
+  const auto number = [](const char* variable, std::uint64_t otherwise) {
+    const char* const text = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
+    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+  };
+  return {number("GLEANER_SEED", 1), number("GLEANER_SEEDS", count)};
+}
 
 SmallWorld::SmallWorld()
     : train_(planted_data({}, 7, 0)), test_(planted_data({40, 48, 40}, 7, 1)) {}

@@ -1,6 +1,7 @@
 // The small run that simulations train: its data, its model, and what a calm run of it gives.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -10,6 +11,14 @@
 #include "tests/sim/workload/real_workload.hpp"
 
 namespace gleaner::sim {
+
+// Which seeds a test runs: as many as it says from 1 on, or as GLEANER_SEEDS and GLEANER_SEED say.
+struct Seeds {
+  std::uint64_t first = 1;
+  std::uint64_t count = 0;
+};
+
+Seeds seeds_to_run(std::uint64_t count);
 
 class SmallWorld {
  public:

@@ -1,6 +1,5 @@
 // Runs with everything drawn from a seed; see fault_plan.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
@@ -9,11 +8,6 @@
 
 namespace gleaner::sim {
 namespace {
-
-std::uint64_t environment(const char* name, std::uint64_t fallback) {
-  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
-}
 
 std::map<std::string, std::uint64_t> weather(SmallWorld& world, std::uint64_t seed) {
   const ClusterResult result = world.run(world.storm(seed));
@@ -26,8 +20,7 @@ std::map<std::string, std::uint64_t> weather(SmallWorld& world, std::uint64_t se
 }  // namespace
 
 TEST_CASE("storm: no storm of faults changes a bit of any checkpoint", "[sim]") {
-  const std::uint64_t first = environment("GLEANER_SEED", 1);
-  const std::uint64_t count = environment("GLEANER_SEEDS", 200);
+  const auto [first, count] = seeds_to_run(200);
   SmallWorld world;
   std::map<std::string, std::uint64_t> reached;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -11,11 +10,6 @@
 
 namespace gleaner::sim {
 namespace {
-
-std::uint64_t seeds_from_environment(std::uint64_t otherwise) {
-  const char* text = std::getenv("GLEANER_SEEDS");
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 // Among `volunteers`, three in ten lie in a part of their rounds.
 ClusterOptions some_liars(SmallWorld& world, std::uint64_t seed, std::uint32_t volunteers) {
@@ -37,14 +31,14 @@ ClusterOptions some_liars(SmallWorld& world, std::uint64_t seed, std::uint32_t v
 
 TEST_CASE("adaptive: when all lies were caught the model is the honest one", "[sim]") {
   SmallWorld world;
-  const std::uint64_t seeds = seeds_from_environment(40);
+  const auto [first, seeds] = seeds_to_run(40);
   std::map<std::string, std::uint64_t> reached;
   std::uint64_t liars = 0;
   std::uint64_t caught = 0;
   std::uint64_t honest_models = 0;
   double missed = 0;  // as many as would be if nothing but the lot of each round decided
   double variance = 0;
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const ClusterOptions options = some_liars(world, seed, 16);
     const ClusterResult result = world.run(options);
     INFO("seed " << seed);
@@ -92,9 +86,9 @@ TEST_CASE("adaptive: storms that a promise was once broken in", "[sim]") {
 TEST_CASE("adaptive: in storms too, and the run goes back only once for each liar and ban",
           "[sim]") {
   SmallWorld world;
-  const std::uint64_t seeds = seeds_from_environment(200);
+  const auto [first, seeds] = seeds_to_run(200);
   std::map<std::string, std::uint64_t> reached;
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const ClusterResult result = world.run(world.adaptive_storm(seed));
     INFO("seed " << seed);
     for (const std::string& violation : result.violations) FAIL_CHECK(violation);

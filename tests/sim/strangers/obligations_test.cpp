@@ -1,7 +1,6 @@
 // Whatever a stranger owes and withholds, others wait for it once, and not for long.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
@@ -162,8 +161,7 @@ Instant held_back_at(const ClusterResult& result, const ClusterOptions& options,
 TEST_CASE("obligations: others wait once for who withholds anything, and lose no tenth later",
           "[sim]") {
   SmallWorld world;
-  const char* const text = std::getenv("GLEANER_SEEDS");
-  const std::uint64_t seeds = text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
+  const auto [first, seeds] = seeds_to_run(1);
   std::set<std::string> seen;
   std::set<Obligation> owed;
   // Batches per second, calm and once the stranger is held back, in all ways and seeds.
@@ -174,7 +172,7 @@ TEST_CASE("obligations: others wait once for who withholds anything, and lose no
     for (const Withheld& withheld : all_withheld()) {
       ++number;
       auto& [calm, after] = speeds[{audit, withheld.owed}];
-      for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
         INFO(withheld.what << " with seed " << seed);
         ClusterOptions options = options_of(world, audit, seed, withheld);
         const auto [known, is_new] = calm_of.try_emplace({seed, options.faults.until > Millis(0)});

@@ -1,7 +1,6 @@
 // Strangers: whatever they tell, every checkpoint is the honest one, and nobody honest is banned.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -12,11 +11,6 @@
 
 namespace gleaner::sim {
 namespace {
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 // Runs it; fails where a promise is broken.
 ClusterResult keep_promises(SmallWorld& world, const ClusterOptions& options) {
@@ -111,8 +105,7 @@ TEST_CASE("strangers: one that comes again with other keys ends by the suspensio
 // With GLEANER_SEEDS: the number of seeds, from GLEANER_SEED on.
 TEST_CASE("strangers: liars in storms change no checkpoint", "[sim]") {
   SmallWorld world;
-  const std::uint64_t first = number_from("GLEANER_SEED", 1);
-  const std::uint64_t seeds = number_from("GLEANER_SEEDS", 40);
+  const auto [first, seeds] = seeds_to_run(40);
   std::map<std::string, std::uint64_t> reached;
   std::uint64_t convicted = 0;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {

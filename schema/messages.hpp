@@ -205,6 +205,7 @@ struct UnitResult {
   std::uint64_t compute_us = 0;  // time spent training, for balancing only
   // By a relay: its gradients are left out, and come in a RelaySum.
   bool is_summed = false;
+  std::vector<std::uint64_t> checks;  // of the gradients that may be summed, one a batch
   friend bool operator==(const UnitResult&, const UnitResult&) = default;
 };
 

@@ -413,4 +413,27 @@ Result<void> add_gradient(const QuantizedActivations& codes, ByteView packed,
   return encoding;
 }
 
+std::uint64_t gradient_check(const QuantizedActivations& codes,
+                             std::span<const std::int32_t> gradient) {
+  GLEANER_CHECK(is_well_shaped(codes, gradient.size()));
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    if (codes.codes[i] == 0) continue;
+    std::uint64_t factors = (i + 1) * 0x9E3779B97F4A7C15U;
+    factors = (factors ^ factors >> 29U) * 0xD6E8FEB86659FD93U;
+    const auto entry = static_cast<std::uint32_t>(gradient[i]);
+    first += entry * (static_cast<std::uint32_t>(factors >> 32U) | 1U);
+    second += entry * static_cast<std::uint32_t>(factors);
+  }
+  return add_checks(std::uint64_t{second} << 32U | first, 0);
+}
+
+std::uint64_t add_checks(std::uint64_t one, std::uint64_t other) {
+  constexpr std::uint64_t kEntry = (std::uint64_t{1} << kGradientBits) - 1;
+  const std::uint64_t first = one + other;  // its carry ends below the second
+  const std::uint64_t second = (one >> 32U) + (other >> 32U);
+  return (second & kEntry) << 32U | (first & kEntry);
+}
+
 }  // namespace gleaner

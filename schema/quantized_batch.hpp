@@ -61,4 +61,12 @@ Result<void> check_gradient_size(std::span<const std::uint32_t> units_on, ByteVi
 Result<void> add_gradient(const QuantizedActivations& codes, ByteView packed,
                           std::span<std::int32_t> sum);
 
+// Two sums modulo 2^26 of the gradient's entries, each times a number that its place gives. The
+// check of a sum of gradients is the sum of their checks, so that whoever knows these sees that
+// something was added wrongly: always where one entry is wrong, else but for one time in 2^52. Who
+// can choose the checks too is not found out. Entries of suppressed units are not read.
+std::uint64_t gradient_check(const QuantizedActivations& codes,
+                             std::span<const std::int32_t> gradient);
+std::uint64_t add_checks(std::uint64_t one, std::uint64_t other);
+
 }  // namespace gleaner

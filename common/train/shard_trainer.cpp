@@ -176,12 +176,13 @@ struct ShardTrainer::Impl {
   [[nodiscard]] std::size_t fusible(std::span<const UnitBatch> batches) const;
   // Trains such batches; appends their results and commits.
   void train_batches(std::span<const UnitBatch> batches,
-                     std::span<const QuantizedActivations> codes, bool wants_gradient,
+                     std::span<const QuantizedActivations> codes, const TrainUnit& unit,
                      std::span<Holding* const> held, UnitOutcome& outcome);
   // Tells the layer which shards are loaded, if that has changed.
   void hold_loaded();
-  // Writes each batch's gradient to its result.
-  void pack_gradients(std::span<const QuantizedActivations> codes, std::span<BatchResult> results);
+  // Writes the gradients of the last batches to their results, with checks if these are wanted.
+  void pack_gradients(std::span<const QuantizedActivations> codes, bool wants_checks,
+                      UnitResult& result);
 };
 
 std::size_t ShardTrainer::Impl::fusible(std::span<const UnitBatch> batches) const {
@@ -202,7 +203,7 @@ void ShardTrainer::Impl::hold_loaded() {
 
 void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
                                        std::span<const QuantizedActivations> codes,
-                                       bool wants_gradient, std::span<Holding* const> held,
+                                       const TrainUnit& unit, std::span<Holding* const> held,
                                        UnitOutcome& outcome) {
   std::array<ShardBatch, kFusedBatches> work;
   for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -234,9 +235,7 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
       result.shards.push_back(outcomes[index * batches.size() + i]);
     }
   }
-  if (wants_gradient) {
-    pack_gradients(codes, std::span(outcome.result.batches).last(batches.size()));
-  }
+  if (unit.wants_gradient) pack_gradients(codes, unit.may_be_summed, outcome.result);
   for (std::size_t i = 0; i < held.size(); ++i) {
     Holding& holding = *held[i];
     holding.next_batch = last + 1;
@@ -246,7 +245,7 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
 }
 
 void ShardTrainer::Impl::pack_gradients(std::span<const QuantizedActivations> codes,
-                                        std::span<BatchResult> results) {
+                                        bool wants_checks, UnitResult& result) {
   std::vector<std::vector<std::int32_t>> sums;
   for (const QuantizedActivations& of_batch : codes) sums.emplace_back(of_batch.codes.size());
   // Every worker has a part of every gradient.
@@ -259,8 +258,11 @@ void ShardTrainer::Impl::pack_gradients(std::span<const QuantizedActivations> co
     const auto sum = std::span(sums[batch]).subspan(begin, end - begin);
     for (const ShardScratch& of_worker : scratch) of_worker.add_gradient_to(batch, begin, sum);
   });
+  const std::size_t first = result.batches.size() - sums.size();
+  if (wants_checks) result.checks.resize(result.batches.size());
   pool.parallel_for(sums.size(), [&](std::size_t batch, unsigned /*worker*/) {
-    results[batch].gradient = pack_gradient(codes[batch], sums[batch]);
+    result.batches[first + batch].gradient = pack_gradient(codes[batch], sums[batch]);
+    if (wants_checks) result.checks[first + batch] = gradient_check(codes[batch], sums[batch]);
   });
 }
 
@@ -287,8 +289,8 @@ Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
   const std::span<const UnitBatch> batches(unit.batches);
   for (std::size_t done = 0, count = 0; done < batches.size(); done += count) {
     count = impl_->fusible(batches.subspan(done));
-    impl_->train_batches(batches.subspan(done, count), std::span(*codes).subspan(done, count),
-                         unit.wants_gradient, *held, outcome);
+    impl_->train_batches(batches.subspan(done, count), std::span(*codes).subspan(done, count), unit,
+                         *held, outcome);
   }
   return outcome;
 }

@@ -45,6 +45,7 @@ struct AddGradientsTask {
     std::shared_ptr<const QuantizedActivations> codes;
     SharedBytes packed;                              // of the right size
     std::shared_ptr<std::vector<std::int32_t>> sum;  // examples x H
+    std::optional<std::uint64_t> check{};            // what a relay's sum must have
   };
 
   Volunteer sender;
@@ -201,7 +202,7 @@ struct SessionOpened {
 // A relay has sent the sum of the gradients of units of its sessions, which may be over by now.
 struct RelaySummed {
   RelayId relay{};
-  Volunteer sender;          // the relay, whose session is any
+  Volunteer sender;          // the relay, which has no session
   std::uint64_t number = 0;  // of the RelaySum
   BatchIndex batch = 0;
   std::vector<std::pair<SessionId, UnitId>> units;
@@ -248,7 +249,8 @@ struct BackwardDone {
   std::vector<SharedBytes> packed;
 };
 
-// With an error, the sender encodes numbers as no volunteer does: the sums are false from then on.
+// With an error, the sender encodes numbers as no volunteer does, or a relay has added wrongly: the
+// sums are false from then on.
 struct GradientsAdded {
   Volunteer sender;
   std::optional<Error> error;

@@ -125,7 +125,7 @@ Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<Ba
     BatchRecord& record = log_.at(result.batch);
     if (has_gradient && map_.hidden() > 0) {
       parts.push_back({record.codes, std::make_shared<const Bytes>(std::move(result.gradient)),
-                       record.gradient});
+                       record.gradient, std::nullopt});
     }
     for (const ShardOutcome& outcome : result.shards) {
       const std::uint32_t shard = raw(outcome.shard);
@@ -138,19 +138,21 @@ Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<Ba
   return parts;
 }
 
-Result<void> Pipeline::promise(std::vector<BatchResult> results, RelayId relay, SessionId session,
-                               UnitId unit, Instant now) {
-  for (const BatchResult& result : results) {
-    const BatchRecord& record = at(result.batch);
-    if (auto same = check_digests(record, result.batch, result.shards); !same) return same;
+Result<void> Pipeline::promise(UnitResult result, RelayId relay, SessionId session, Instant now) {
+  GLEANER_CHECK(result.checks.size() == result.batches.size());
+  for (const BatchResult& of_batch : result.batches) {
+    const BatchRecord& record = at(of_batch.batch);
+    if (auto same = check_digests(record, of_batch.batch, of_batch.shards); !same) return same;
   }
-  for (BatchResult& result : results) {
-    BatchRecord& record = log_.at(result.batch);
-    for (const ShardOutcome& outcome : result.shards) {
+  for (std::size_t i = 0; i < result.batches.size(); ++i) {
+    BatchResult& of_batch = result.batches[i];
+    BatchRecord& record = log_.at(of_batch.batch);
+    for (const ShardOutcome& outcome : of_batch.shards) {
       record.digests[raw(outcome.shard)] = outcome.gradient_digest;
       record.covered[raw(outcome.shard)] = 1;
     }
-    record.promised.push_back({relay, session, unit, std::move(result.shards), now});
+    record.promised.push_back(
+        {relay, session, result.unit, std::move(of_batch.shards), result.checks[i], now});
   }
   return {};
 }
@@ -176,15 +178,17 @@ Result<AddGradientsTask::Part> Pipeline::keep_promise(
     if (is_twice || !is_promised) return stale;
   }
   if (auto fits = check_gradient(record, batch, gradient); !fits) return fits.error();
+  std::uint64_t check = 0;
   std::erase_if(record.promised, [&](const PromisedGradient& promised) {
     const bool is_kept = std::any_of(units.begin(), units.end(),
                                      [&](const auto& unit) { return is_of(promised, unit); });
     if (!is_kept) return false;
     for (const ShardOutcome& outcome : promised.shards) count(record, outcome);
+    check = add_checks(check, promised.check);
     return true;
   });
   return AddGradientsTask::Part{record.codes, std::make_shared<const Bytes>(std::move(gradient)),
-                                record.gradient};
+                                record.gradient, check};
 }
 
 std::vector<std::pair<BatchIndex, ShardId>> Pipeline::break_promises(RelayId relay) {

@@ -26,6 +26,7 @@ struct PromisedGradient {
   SessionId session{};
   UnitId unit{};
   std::vector<ShardOutcome> shards;
+  std::uint64_t check = 0;  // the gradient's
   Instant since{};
 };
 
@@ -95,10 +96,9 @@ class Pipeline {
                                                           bool has_gradient,
                                                           bool is_audited = false);
 
-  // Takes a unit's results, whose gradients `relay` is to send in sums: the shards are covered from
-  // now on, and count once it has done so. Fails as add_results() does.
-  Result<void> promise(std::vector<BatchResult> results, RelayId relay, SessionId session,
-                       UnitId unit, Instant now);
+  // Takes a unit's result, whose gradients `relay` is to send in sums: the shards are covered from
+  // now on, and count once it has done so. Fails as add_results() does. Requires a check a batch.
+  Result<void> promise(UnitResult result, RelayId relay, SessionId session, Instant now);
 
   // The sum of the gradients of these units, for the worker to add, as above. kStaleLease if not
   // all of them are promised by this relay; kProtocol for a gradient that cannot be one. Nothing

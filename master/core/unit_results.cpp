@@ -58,6 +58,9 @@ Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
   if (result.is_summed && !unit.may_be_summed) {
     return protocol_error("the gradient of unit {} is left out", raw(result.unit));
   }
+  if (result.is_summed && result.checks.empty()) {
+    return protocol_error("the gradient of unit {} has no check", raw(result.unit));
+  }
   return {};
 }
 
@@ -74,8 +77,7 @@ Result<void> Units::add(SessionId id, const SessionState& session, const UnitInF
   }
   // Where audits decide who is right, a difference from an earlier answer convicts nobody.
   if (result.is_summed) {
-    const auto promised = pipeline_.promise(std::move(result.batches), *session.relay, id,
-                                            result.unit, outbox_.now());
+    const auto promised = pipeline_.promise(std::move(result), *session.relay, id, outbox_.now());
     if (!promised) return promised;
     count_carried(unit);
     return {};

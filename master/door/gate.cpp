@@ -31,16 +31,16 @@ const std::string* invite_in(const Message& first) {
 // Refuses an introduction whose program does not speak as the master does. Volunteers and observers
 // are told so later, by the core.
 template <typename Introduction>
-std::optional<Refusal> refusal_of_version(const Message& first, const char* program) {
+std::optional<Refusal> refusal_of_version(const Message& first, const char* program,
+                                          std::uint32_t least = kProtocolMin) {
   const auto* from = std::get_if<Introduction>(&first);
-  if (from == nullptr ||
-      (from->protocol_max >= kProtocolMin && from->protocol_min <= kProtocolMax)) {
+  if (from == nullptr || (from->protocol_max >= least && from->protocol_min <= kProtocolMax)) {
     return std::nullopt;
   }
   return Refusal{ErrorCode::kVersion,
                  fmt::format("this master (version {}) speaks protocol {} to {}, the {} (version "
                              "{}) {} to {}: use those of one version",
-                             kBuildVersion, kProtocolMin, kProtocolMax, program, from->build,
+                             kBuildVersion, least, kProtocolMax, program, from->build,
                              from->protocol_min, from->protocol_max),
                  false};
 }
@@ -151,7 +151,10 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
                                             std::int64_t now, Instant at) {
   const std::string* const invite = invite_in(first);
   if (invite == nullptr) return no_introduction(first);
-  if (auto refusal = refusal_of_version<RelayHello>(first, "relay")) return *refusal;
+  // An older one would leave out the checks of gradients.
+  if (auto refusal = refusal_of_version<RelayHello>(first, "relay", kProtocolOfChecks)) {
+    return *refusal;
+  }
   const bool is_relay = std::holds_alternative<RelayHello>(first);
   const bool is_volunteer = is_relay || std::holds_alternative<Hello>(first);
   if (!key_ || !key) {

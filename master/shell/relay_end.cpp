@@ -80,7 +80,7 @@ std::optional<RelaySummed> RelayEnd::summed(RelayId id, RelaySum& sum, std::size
     if (session == all_.end()) return std::nullopt;
     event.units.emplace_back(session->second, unit.unit);
   }
-  event.sender = {event.units.front().first, standing_.identity, standing_.invite, name_};
+  event.sender = {SessionId{}, standing_.identity, standing_.invite, name_};
   return event;
 }
 

@@ -174,10 +174,22 @@ Event Worker::run_task(const ForwardTask& task) {
   return forward_done(task.batch, examples, input_->forward(examples, task.batch));
 }
 
+namespace {
+
+Result<void> check_sum(const AddGradientsTask::Part& part) {
+  std::vector<std::int32_t> own(part.sum->size());
+  if (auto added = add_gradient(*part.codes, *part.packed, own); !added) return added;
+  if (gradient_check(*part.codes, own) == *part.check) return {};
+  return Error{ErrorCode::kFault, "its sum of gradients is not that of what was sent to it"};
+}
+
+}  // namespace
+
 Event Worker::run_task(const AddGradientsTask& task) {
   GradientsAdded done{task.sender, {}};
   for (const AddGradientsTask::Part& part : task.parts) {
-    const auto added = add_gradient(*part.codes, *part.packed, *part.sum);
+    auto added = part.check ? check_sum(part) : Result<void>();
+    if (added) added = add_gradient(*part.codes, *part.packed, *part.sum);
     if (!added && !done.error) done.error = added.error();
   }
   return done;

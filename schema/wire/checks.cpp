@@ -137,6 +137,9 @@ void check_fields(const BatchResult& read) {
 
 void check_fields(const UnitResult& read) {
   check_batches(read.batches);
+  if (!read.checks.empty() && read.checks.size() != read.batches.size()) {
+    malformed("checks", "{} for {} batches", read.checks.size(), read.batches.size());
+  }
 }
 
 void check_fields(const InputUnit& read) {

@@ -210,6 +210,7 @@ struct UnitResult {
   batches @1 :List(BatchResult);
   computeUs @2 :UInt64;
   isSummed @3 :Bool;
+  checks @4 :Data;
 }
 
 struct ShardCommit {

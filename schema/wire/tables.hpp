@@ -250,6 +250,7 @@ void fields(Is<UnitResult> auto& e, auto& f) {
   f(FIELD(batches, Batches), kBatchCount);
   f(FIELD(compute_us, ComputeUs));
   f(FIELD(is_summed, IsSummed));
+  f(FIELD(checks, Checks));
 }
 
 void fields(Is<ShardCommit> auto& e, auto& f) {

@@ -174,6 +174,7 @@ void settle(Rng& rng, BatchResult& batch) {
 
 void settle(Rng& rng, UnitResult& result) {
   order_batches(rng, result.batches);
+  if (!result.checks.empty()) result.checks.resize(result.batches.size());
 }
 
 void settle(Rng& rng, InputUnit& unit) {

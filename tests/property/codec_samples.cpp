@@ -109,7 +109,8 @@ std::vector<Message> training_samples() {
                           {{70, {{ShardId{7}, 0xabcdef, 5, 6}}, pack_gradient(codes, gradient)},
                            {71, {{ShardId{7}, 1, 2, 3}}, {}}},
                           1234,
-                          true};
+                          true,
+                          {8, 9}};
   return {unit,
           result,
           ShardCommit{kLease, 4, 0, 2, sample_update()},

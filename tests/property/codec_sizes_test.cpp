@@ -90,7 +90,7 @@ Sizes input_sizes_for(std::uint32_t examples) {
 Sizes sizes_for(const Shape& shape) {
   Rng rng(shape.batches, Purpose::kTest, shape.examples);
   TrainUnit unit{UnitId{1}, leases(), {}, true};
-  UnitResult result{UnitId{1}, {}, 1000};
+  UnitResult result{UnitId{1}, {}, 1000, false, {}};
   for (std::uint32_t i = 0; i < shape.batches; ++i) {
     const QuantizedActivations codes = half_on(shape.examples, rng);
     unit.batches.push_back(

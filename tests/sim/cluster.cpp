@@ -144,7 +144,9 @@ class Cluster {
     if (!options_.relays.lie.empty()) {
       // The last volunteer goes to the master.
       const KeyId& victim = volunteers_.back()->identity();
-      relays_.front()->tell(relay_lies(victim).at(options_.relays.lie), result_.relayed_lies);
+      auto all = relay_lies(victim);
+      all.merge(lies_in_sums());
+      relays_.front()->tell(all.at(options_.relays.lie), result_.relayed_lies);
     }
     for (std::size_t index = 0; !relays_.empty() && index < volunteers_.size(); ++index) {
       if (index % 4 == 3 && !options_.relays.takes_all) continue;

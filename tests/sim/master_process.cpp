@@ -85,6 +85,9 @@ void MasterProcess::run() {
   observer.on_notice = [this](const Notice& notice) { saw(notice); };
   observer.on_arrival = [this](const std::optional<KeyId>& key, const std::string&,
                                const Message&) -> std::variant<Standing, Message> {
+    if (kept_out_.banned.contains(*key)) {
+      return Refusal{ErrorCode::kInvite, "this key is banned", false};
+    }
     Standing relay = trusted(*key);
     if (context_.options.relays.are_strangers) {
       relay.is_trusted = false;

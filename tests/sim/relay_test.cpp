@@ -109,6 +109,32 @@ TEST_CASE("relay: whatever one of strangers tells, nobody elsewhere is blamed", 
   }
 }
 
+TEST_CASE("relay: a trusted one that adds wrongly is found before its sums count", "[sim]") {
+  SmallWorld world;
+  for (const auto& [name, lie] : lies_in_sums()) {
+    std::uint64_t told = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      ClusterOptions options;
+      options.model = world.model();
+      options.expected = &world.calm(options.model);
+      options.seed = seed;
+      options.volunteers = 8;
+      options.relays.count = 2;
+      options.relays.lie = name;
+      INFO(name << " with seed " << seed);
+      const ClusterResult result = run(world, options);
+      REQUIRE(result.reached.digests == options.expected->digests);
+      told += result.relayed_lies;
+      // A sum that came in vain is not looked at.
+      REQUIRE(result.convicted.size() <= 1);
+      if (!result.convicted.empty()) REQUIRE(result.convicted.begin()->starts_with("relay "));
+      if (result.relayed_lies > 1) REQUIRE_FALSE(result.convicted.empty());
+    }
+    INFO(name);
+    REQUIRE(told > 0);
+  }
+}
+
 TEST_CASE("relay: in storms one of strangers changes no checkpoint", "[sim]") {
   SmallWorld world;
   const auto [first, count] = seeds_to_run(60);

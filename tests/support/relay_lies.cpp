@@ -128,6 +128,38 @@ std::map<std::string, RelayLie> lies_upwards(const KeyId& victim) {
 
 }  // namespace
 
+std::map<std::string, RelayLie> lies_in_sums() {
+  const auto about_sum = [](std::function<bool(Bytes&)> change) {
+    return RelayLie{about<RelaySum>([change = std::move(change)](RelaySum& sum) {
+                      return change(sum.gradient);
+                    }),
+                    {}};
+  };
+  return {
+      {"sum-changed", about_sum([](Bytes& gradient) {
+         if (gradient.size() < 8) return false;
+         gradient[gradient.size() - 2] ^= 4;
+         return true;
+       })},
+      // Zeros for the small world's eight examples.
+      {"sum-empty",
+       {about<RelaySum>([](RelaySum& sum) {
+          if (std::ranges::all_of(sum.gradient, [](std::uint8_t byte) { return byte == 0; }))
+            return false;
+          sum.gradient.assign(8, 0);
+          return true;
+        }),
+        {}}},
+      {"sum-before", about_sum([earlier = std::make_shared<Bytes>()](Bytes& gradient) {
+         if (earlier->empty()) *earlier = gradient;
+         // One of another size is refused at once.
+         if (*earlier == gradient || earlier->size() != gradient.size()) return false;
+         gradient = *earlier;
+         return true;
+       })},
+  };
+}
+
 std::map<std::string, RelayLie> relay_lies(const KeyId& victim) {
   std::map<std::string, RelayLie> all = lies_upwards(victim);
   all.merge(lies_downwards());

@@ -20,4 +20,7 @@ struct RelayLie {
 // By name. Another's key is `victim`.
 std::map<std::string, RelayLie> relay_lies(const KeyId& victim);
 
+// Sums that are wrong, of a relay that hands them on. By name.
+std::map<std::string, RelayLie> lies_in_sums();
+
 }  // namespace gleaner

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
+#include <utility>
 
 #include "common/counter_random.hpp"
 #include "schema/quantized_batch.hpp"
@@ -161,6 +163,35 @@ TEST_CASE("gradient: a sum that leaves the range comes back at its other end", "
   gradient[0] = -1;
   REQUIRE(add_gradient(codes, pack_gradient(codes, gradient), sum).ok());
   REQUIRE(sum[0] == kMax);
+}
+
+TEST_CASE("gradient: the check of a sum is the sum of the checks, and of no other", "[gradient]") {
+  const QuantizedActivations codes = codes_with(5, 80, 8);
+  // The sum leaves the range.
+  const auto one = masked(codes, gradient_for(codes, kGradientBits));
+  std::vector<std::int32_t> sum(one.size());
+  std::uint64_t check = 0;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(add_gradient(codes, pack_gradient(codes, one), sum).ok());
+    check = add_checks(check, gradient_check(codes, one));
+  }
+  REQUIRE(gradient_check(codes, sum) == check);
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    if (codes.codes[i] == 0) continue;
+    for (int bit = 0; bit < kGradientBits; ++bit) {
+      std::vector<std::int32_t> other = sum;
+      other[i] ^= 1 << bit;
+      REQUIRE(gradient_check(codes, other) != check);
+    }
+  }
+  REQUIRE(gradient_check(codes, one) != check);
+  // Entries that have changed places.
+  std::vector<std::int32_t> other = sum;
+  const auto on = std::find(codes.codes.begin(), codes.codes.end(), 1);
+  const auto next = std::find(on + 1, codes.codes.end(), 1);
+  std::swap(other[static_cast<std::size_t>(on - codes.codes.begin())],
+            other[static_cast<std::size_t>(next - codes.codes.begin())]);
+  REQUIRE(gradient_check(codes, other) != check);
 }
 
 }  // namespace gleaner

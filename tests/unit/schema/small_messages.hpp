@@ -56,7 +56,8 @@ inline TrainUnit unit() {
 }
 
 inline UnitResult result() {
-  return UnitResult{UnitId{1}, {{5, {{ShardId{1}, 0, 0, 0}, {ShardId{4}, 0, 0, 0}}, {}}}, 0};
+  return UnitResult{
+      UnitId{1}, {{5, {{ShardId{1}, 0, 0, 0}, {ShardId{4}, 0, 0, 0}}, {}}}, 0, false, {}};
 }
 
 inline SharedBytes some_bytes() {

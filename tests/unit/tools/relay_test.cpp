@@ -167,7 +167,9 @@ struct Site {
     const std::vector<std::int32_t> gradient(codes.codes.size(), entry);
     return {UnitId{batch * 10 + channel},
             {{batch, {{ShardId{channel}, 1, 2, 3}}, pack_gradient(codes, gradient)}},
-            5};
+            5,
+            false,
+            {gradient_check(codes, gradient)}};
   }
 
   std::vector<std::int32_t> sum_of(const RelaySum& sum) const {
@@ -223,6 +225,7 @@ TEST_CASE("relay: what all need crosses once, and gradients as their sum", "[rel
   for (const std::size_t i : {0u, 1u}) {
     const auto result = std::get<UnitResult>(decode(std::get<RelayFrame>(sent[i]).payload).value());
     REQUIRE(result.is_summed);
+    REQUIRE(result.checks.size() == 1);
     REQUIRE(result.batches[0].gradient.empty());
   }
   const auto& sum = std::get<RelaySum>(sent[2]);

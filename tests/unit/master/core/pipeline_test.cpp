@@ -324,8 +324,8 @@ TEST_CASE("pipeline: a relay's sum counts once, for what it has promised alone",
   bench.start();
   const auto promise = [&](std::uint64_t who, std::uint32_t shard) {
     const ShardOutcome outcome{ShardId{shard}, 5, 1 << 20, 3};
-    return bench.pipeline.promise({{0, {outcome}, {}}}, kRelay, SessionId{who}, UnitId{who},
-                                  Instant(Millis(who)));
+    return bench.pipeline.promise({UnitId{who}, {{0, {outcome}, {}}}, 0, true, {who}}, kRelay,
+                                  SessionId{who}, Instant(Millis(who)));
   };
   REQUIRE(promise(1, 0).ok());
   REQUIRE(promise(2, 1).ok());
@@ -348,7 +348,9 @@ TEST_CASE("pipeline: a relay's sum counts once, for what it has promised alone",
   REQUIRE(keep(kRelay, both, Bytes{1, 2, 3}) == ErrorCode::kProtocol);
   REQUIRE(bench.pipeline.at(0).covered_count == 0);
 
-  REQUIRE(keep(kRelay, both, bench.gradient(0, 10)) == ErrorCode{});
+  const auto part = bench.pipeline.keep_promise(kRelay, 0, both, bench.gradient(0, 10));
+  REQUIRE(part.ok());
+  REQUIRE(part->check == add_checks(1, 2));
   REQUIRE(bench.pipeline.at(0).covered_count == 2);
   REQUIRE(bench.pipeline.at(0).active == 6);
   REQUIRE(keep(kRelay, both, bench.gradient(0, 10)) == ErrorCode::kStaleLease);
@@ -361,9 +363,10 @@ TEST_CASE("pipeline: what a lost relay had promised is to be asked for again", "
   for (const std::uint64_t relay : {7u, 8u}) {
     ShardOutcome mine = outcome;
     mine.shard = ShardId{static_cast<std::uint32_t>(relay - 7)};
-    REQUIRE(
-        bench.pipeline.promise({{0, {mine}, {}}}, RelayId{relay}, SessionId{relay}, UnitId{1}, {})
-            .ok());
+    REQUIRE(bench.pipeline
+                .promise({UnitId{1}, {{0, {mine}, {}}}, 0, true, {0}}, RelayId{relay},
+                         SessionId{relay}, {})
+                .ok());
   }
   const auto broken = bench.pipeline.break_promises(RelayId{7});
   REQUIRE(broken == std::vector<std::pair<BatchIndex, ShardId>>{{0, ShardId{0}}});

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -31,202 +30,167 @@ constexpr double kFeatureBytes = 7;     // of a feature of an example that is se
 constexpr double kFeatureIdBytes = 3;   // of a weight's feature in a stored wide row
 constexpr double kWire = 1 + 66 / 1448.;            // TCP's headers, over Ethernet
 constexpr double kAcknowledged = 66 / (2 * 1448.);  // of the other way's bytes
+constexpr double kSilence = 10;                     // seconds, until a volunteer counts as dead
 constexpr double kProgramBytes = 40e6;              // a program before it holds anything
 constexpr double kStoreCacheBytes = 250e6;          // the store's caches and logs
 
-// The sizes that everything else is made of.
-struct Shape {
-  double labels, features, hidden, tables;
-  double width;    // weights of a stored row
-  double batch;    // examples
-  double batches;  // per round
-  double epoch_batches;
-  double active, drawn;                 // neurons per example; of them, at random from all
-  double output_rows, input_rows;       // touched in a round
-  double stored_rows, stored_features;  // at the end of the run
-  double shards, holders, held, share;  // held, share: the most that one volunteer has
-  double inputs, input_share;           // input shards and share of one volunteer that has any
-
-  [[nodiscard]] double examples() const { return batch * batches; }
-};
-
 double reached(double choices, double rows) {
-  return rows * -std::expm1(-choices / rows);
+  return rows > 0 ? rows * -std::expm1(-choices / rows) : 0;
 }
 
-Shape shape_of(const PlanInput& input) {
-  const ModelConfig& m = input.model;
-  Shape s{};
-  s.labels = m.labels;
-  s.features = m.features + 1.0;  // the bias is a row as well
-  s.hidden = m.hidden;
-  s.tables = m.sampling == Sampling::kLsh ? m.tables : 0.0;
-  s.batch = m.batch_examples;
-  s.epoch_batches = std::ceil(static_cast<double>(m.points) / s.batch);
+// The sizes of a run, each made of those above it, and what follows from them.
+struct Shape {
+  const PlanInput& input;
+  const ModelConfig& model = input.model;
+  bool wide = is_wide(model);
+  double labels = model.labels;
+  double features = wide ? 0 : model.features + 1.0;  // the bias is a row as well
+  double hidden = model.hidden;
+  double width = wide ? kWideWeights : hidden;  // weights of a stored row
+  bool has_tables = model.sampling == Sampling::kLsh;
+  double tables = has_tables ? model.tables : 0;
+
   // Rounds are about equally long.
-  const double span = epochs_per_round(m) * s.epoch_batches;
-  s.batches = span / std::ceil(span / m.round_batches);
-  const bool has_tables = m.sampling == Sampling::kLsh;
-  const double chosen = m.sampling == Sampling::kAll ? s.labels : m.active_cap;
-  s.drawn = has_tables ? m.random_negatives : m.sampling == Sampling::kRandom ? chosen : 0.0;
-  s.active =
-      std::min(s.labels, chosen + (has_tables ? s.drawn : 0.0) + input.facts.labels_per_point);
-  s.drawn = std::min(s.drawn, s.active);
-  const double choices = kOwnChoice * (s.active - s.drawn) + s.drawn;
-  const double words = kOwnChoice * input.facts.features_per_point;
-  const double run = static_cast<double>(m.points) * m.epochs;
-  s.output_rows = reached(choices * s.examples(), s.labels);
-  s.input_rows = reached(words * s.examples(), s.features);
-  s.stored_rows = reached(choices * run, s.labels);
-  s.stored_features = reached(words * run, s.features);
-  s.width = is_wide(m) ? kWideWeights : s.hidden;
-  if (is_wide(m)) {
-    // Every row is there from the start.
-    s.stored_rows = static_cast<double>(m.wide_rows) * m.output_shards;
-    s.output_rows *= s.stored_rows / s.labels;
-    s.input_rows = s.stored_features = s.features = 0;
+  double points = static_cast<double>(model.points);
+  double batch = model.batch_examples;
+  double epoch_batches = std::ceil(points / batch);
+  double span_batches = epochs_per_round(model) * epoch_batches;
+  double batches = span_batches / std::ceil(span_batches / model.round_batches);  // of a round
+  double examples = batch * batches;
+
+  // Neurons of an example; of them, drawn at random from all.
+  double chosen = model.sampling == Sampling::kAll ? labels : model.active_cap;
+  double random = has_tables ? model.random_negatives : 0;
+  double active = std::min(labels, chosen + random + input.facts.labels_per_point);
+  double drawn = std::min(model.sampling == Sampling::kRandom ? chosen : random, active);
+
+  // Rows touched in a round, and at the end of the run; wide ones are there from the start.
+  double choices = kOwnChoice * (active - drawn) + drawn;
+  double words = kOwnChoice * input.facts.features_per_point;
+  double run_examples = points * model.epochs;
+  double stored_rows = wide ? static_cast<double>(model.wide_rows) * model.output_shards
+                            : reached(choices * run_examples, labels);
+  double output_rows = reached(choices * examples, labels) * (wide ? stored_rows / labels : 1);
+  double stored_features = reached(words * run_examples, features);
+  double input_rows = reached(words * examples, features);
+
+  // The most that one volunteer has: shards, their fraction of all, and so of the input layer.
+  double holders = std::min<double>(input.volunteers.count, model.output_shards);
+  double held = std::ceil(model.output_shards / holders);
+  double share = held / model.output_shards;
+  double input_holders = std::min<double>(holders, model.input_shards);
+  double inputs = input.lends_input && !wide ? std::ceil(model.input_shards / input_holders) : 0;
+  double input_share = inputs / model.input_shards;
+
+  // Seconds per byte of a volunteer's link, and of the master's.
+  double byte = input.volunteers.mbit > 0 ? 8e-6 / input.volunteers.mbit : 0;
+  double master_byte = input.master.mbit > 0 ? 8e-6 / input.master.mbit : 0;
+
+  [[nodiscard]] TrafficPlan traffic() const {
+    const double rectified = model.hidden_units == HiddenUnits::kLinear ? 1 : input.rectified_on;
+    const double on = rectified * (1 - model.dropout);
+    const double code = model.activation_bits / 8.0;
+    const double codes = wide ? 0 : 4 + hidden * std::min(code, 1.0 / 8 + on * code);
+    const double own_labels = std::max(input.facts.labels_per_point * share, 1e-3);
+    const double label_bytes = std::ceil(std::log2(std::max(labels / own_labels, 2.0)) / 7);
+    const double gradient = 1 + on * hidden * (kGradientBits - model.gradient_step_log2) / 8;
+    TrafficPlan t;
+    t.unit_down = kWire * (codes + 1 + own_labels * label_bytes + kUnitBytes / batch +
+                           input_share * (hidden / 8 + gradient));
+    t.unit_up = kWire * (gradient + (kResultBytes + kOutcomeBytes * held) / batch +
+                         input_share * hidden * (1.0 / 8 + 4 * rectified));
+    const double level_bytes = wide ? kWideLevelBytes : kLevelBytes;
+    t.commit_up = kWire *
+                  (output_rows * share * (level_bytes * width + kOutputRowBytes) +
+                   input_rows * input_share * kLevelBytes * hidden) /
+                  examples;
+    const double up = t.unit_up + t.commit_up;
+    t.down = t.unit_down + kAcknowledged * up;
+    t.up = up + kAcknowledged * t.unit_down;
+    t.download = kWire * (stored_rows * share * (4 * (width + 3) + tables * model.hash_bits / 8) +
+                          4 * stored_features * hidden * input_share);
+    // Examples come once to those who need their features.
+    if (wide || inputs > 0) {
+      t.download += kWire * kFeatureBytes * input.facts.features_per_point * points;
+    }
+    return t;
   }
-  s.shards = m.output_shards;
-  s.holders = std::min<double>(input.volunteers.count, s.shards);
-  const bool lends = input.lends_input && !is_wide(m);
-  s.inputs = lends ? std::ceil(m.input_shards / std::min<double>(s.holders, m.input_shards)) : 0;
-  s.input_share = s.inputs / m.input_shards;
-  s.held = std::ceil(s.shards / s.holders);
-  s.share = s.held / s.shards;
-  return s;
-}
 
-TrafficPlan traffic_of(const PlanInput& input, const Shape& s) {
-  const double rectified =
-      input.model.hidden_units == HiddenUnits::kLinear ? 1 : input.rectified_on;
-  const double on = rectified * (1 - input.model.dropout);
-  const double code = input.model.activation_bits / 8.0;
-  const double codes =
-      is_wide(input.model) ? 0 : 4 + s.hidden * std::min(code, 1.0 / 8 + on * code);
-  const double labels = std::max(input.facts.labels_per_point * s.share, 1e-3);
-  const double label_bytes = std::ceil(std::log2(std::max(s.labels / labels, 2.0)) / 7);
-  const double entry_bytes = (kGradientBits - input.model.gradient_step_log2) / 8;
-  const double gradient = 1 + on * s.hidden * entry_bytes;
-  TrafficPlan t;
-  t.unit_down = kWire * (codes + 1 + labels * label_bytes + kUnitBytes / s.batch +
-                         s.input_share * (s.hidden / 8 + gradient));
-  t.unit_up = kWire * (gradient + (kResultBytes + kOutcomeBytes * s.held) / s.batch +
-                       s.input_share * s.hidden * (1.0 / 8 + 4 * rectified));
-  t.commit_up =
-      kWire *
-      (s.output_rows * s.share *
-           ((is_wide(input.model) ? kWideLevelBytes : kLevelBytes) * s.width + kOutputRowBytes) +
-       s.input_rows * s.input_share * kLevelBytes * s.hidden) /
-      s.examples();
-  const double up = t.unit_up + t.commit_up;
-  t.down = t.unit_down + kAcknowledged * up;
-  t.up = up + kAcknowledged * t.unit_down;
-  t.download = kWire * (s.stored_rows * s.share *
-                            (4 * (s.width + 3) + s.tables * input.model.hash_bits / 8) +
-                        4 * s.stored_features * s.hidden * s.input_share);
-  // Examples come once to those who need their features.
-  if (is_wide(input.model) || s.inputs > 0) {
-    t.download +=
-        kWire * kFeatureBytes * input.facts.features_per_point * double(input.model.points);
+  void add_times(const StepCosts& costs, Plan& plan) const {
+    const TrafficPlan& t = plan.traffic;
+    // A volunteer's threads share its shards evenly.
+    const double lookups = wide ? 0 : input.facts.features_per_point * costs.feature;
+    const double volunteer =
+        batch * ((share * active * costs.visit + input_share * lookups) / input.volunteers.cores +
+                 hidden * costs.around) +
+        2 * costs.message;
+    // The master's network thread, and beside it the input layer and the sum of gradients.
+    const double network = 2 * costs.message * holders;
+    const double worker = batch * ((inputs > 0 ? 0 : lookups) + holders * hidden * costs.add_unit);
+    const double master = std::max(network, (worker + network) / input.master.cores);
+    const std::pair<double, const char*> stations[] = {
+        {volunteer, "volunteers' processors"},
+        {master, "master's processor"},
+        {batch * std::max(t.down, t.up) * byte, "volunteers' links"},
+        {batch * std::max(t.down, t.up) * holders * master_byte, "master's link"}};
+    plan.trip_seconds = input.round_trip + volunteer + master +
+                        batch * (t.down + t.up) * (byte + holders * master_byte);
+    auto slowest = *std::ranges::max_element(stations, {}, &std::pair<double, const char*>::first);
+    // A lag bounds how many batches are under way; without a hidden layer none waits for another.
+    const double lag_seconds = plan.trip_seconds / (model.staleness + 1.0);
+    const bool has_lag = !wide && model.staleness + 1.0 < batches;
+    if (has_lag && lag_seconds > slowest.first) slowest = {lag_seconds, "lag"};
+    plan.limit = slowest.second;
+    // A round fills the pipeline, then keeps its pace.
+    plan.round_seconds = plan.trip_seconds + std::max(0.0, batches - 1) * slowest.first;
+    plan.epoch_seconds = plan.round_seconds * epoch_batches / batches;
+    plan.examples_per_second = examples / plan.round_seconds;
+    // A dead volunteer is found, and its shards are sent to the others and trained again there,
+    // half a round on average; all wait for it.
+    const double others = std::max(1.0, holders - 1);
+    const double sent = plan.traffic.download * (byte > 0 ? byte : master_byte) / others;
+    const double again = examples / 2 * share * active * costs.visit / others;
+    plan.death_seconds = kSilence + sent + again / input.volunteers.cores;
+    const double rate = input.volunteers.count * input.volunteers.deaths / 3600;
+    plan.deaths_fraction = rate * plan.death_seconds / (1 + rate * plan.death_seconds);
+    plan.run_seconds = plan.epoch_seconds * model.epochs / (1 - plan.deaths_fraction);
   }
-  return t;
-}
 
-void add_pace(const PlanInput& input, const StepCosts& costs, const Shape& s, Plan& plan) {
-  const TrafficPlan& t = plan.traffic;
-  const double byte = input.volunteers.mbit > 0 ? 8e-6 / input.volunteers.mbit : 0;
-  const double master_byte = input.master.mbit > 0 ? 8e-6 / input.master.mbit : 0;
-  // A volunteer's threads share its shards evenly.
-  const double features = s.features > 0 ? input.facts.features_per_point * costs.feature : 0;
-  const double volunteer =
-      s.batch *
-          ((s.share * s.active * costs.visit + s.input_share * features) / input.volunteers.cores +
-           s.hidden * costs.around) +
-      2 * costs.message;
-  // The master's network thread, and beside it the input layer and the sum of gradients.
-  const double network = 2 * costs.message * s.holders;
-  const double worker =
-      s.batch * ((s.inputs > 0 ? 0 : features) + s.holders * s.hidden * costs.add_unit);
-  const double master = std::max(network, (worker + network) / input.master.cores);
-  const std::pair<double, const char*> stations[] = {
-      {volunteer, "volunteers' processors"},
-      {master, "master's processor"},
-      {s.batch * std::max(t.down, t.up) * byte, "volunteers' links"},
-      {s.batch * std::max(t.down, t.up) * s.holders * master_byte, "master's link"}};
-  plan.trip_seconds = input.round_trip + volunteer + master +
-                      s.batch * (t.down + t.up) * (byte + s.holders * master_byte);
-  auto slowest = *std::ranges::max_element(stations, {}, &std::pair<double, const char*>::first);
-  // A lag bounds how many batches are under way; without a hidden layer none waits for another.
-  const double lag_seconds = plan.trip_seconds / (input.model.staleness + 1.0);
-  const bool has_lag = !is_wide(input.model) && input.model.staleness + 1.0 < s.batches;
-  if (has_lag && lag_seconds > slowest.first) slowest = {lag_seconds, "lag"};
-  plan.limit = slowest.second;
-  // A round fills the pipeline, then keeps its pace.
-  plan.round_seconds = plan.trip_seconds + std::max(0.0, s.batches - 1) * slowest.first;
-  plan.epoch_seconds = plan.round_seconds * s.epoch_batches / s.batches;
-  plan.examples_per_second = plan.round_seconds > 0 ? s.examples() / plan.round_seconds
-                                                    : std::numeric_limits<double>::infinity();
-}
-
-void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
-  const bool wide = is_wide(input.model);
-  const double row = 4 * (s.width + 1) + kRecordBytes;  // weights and optimizer state
-  const double code_bytes = std::ceil(input.model.hash_bits / 8.0);
-  const double entry = wide           ? (s.width + 1) * kFeatureIdBytes + kRecordBytes
-                       : s.tables > 0 ? s.tables * code_bytes + 1 + kRecordBytes
+  void add_memory(Plan& plan) const {
+    const double row = 4 * (width + 1) + kRecordBytes;  // weights and optimizer state
+    const double entry = wide         ? (width + 1) * kFeatureIdBytes + kRecordBytes
+                         : tables > 0 ? tables * std::ceil(model.hash_bits / 8.0) + 1 + kRecordBytes
                                       : 0;
-  plan.store_content = s.stored_rows * (row + 4 + entry) + s.stored_features * row + 4 * s.labels;
-  plan.store_most =
-      3 * plan.store_content + 2 * (s.output_rows + s.input_rows) * (s.width / 2 + kStagedRowBytes);
-  const double data = static_cast<double>(input.model.points) *
-                      (8 * input.facts.features_per_point + 4 * input.facts.labels_per_point + 16);
-  const double input_layer =
-      s.inputs > 0 ? 0 : 4 * s.features * (s.hidden + 2) + 4 * s.input_rows * s.hidden;
-  // Two rounds of activations are kept for replays; parts of commits have come, a byte a weight.
-  const double log = 2 * s.examples() * plan.traffic.unit_down;
-  const double parts = std::min(
-      static_cast<double>(input.volunteers.count * kCommitPartsInFlight * 2 * kRowsPerChunkBytes),
-      s.output_rows * (s.width + 18));
-  plan.master_memory = kProgramBytes + std::min(kStoreCacheBytes, plan.store_content) + data +
-                       input_layer + log + parts + 16 * s.labels;
-  // Its shards, and a round's commits until they have left.
-  const auto shard =
-      static_cast<double>(wide ? WideTrainer::shard_bytes(input.model, input.wide_weights)
-                               : ShardTrainer::shard_bytes(input.model));
-  plan.volunteer_memory =
-      kProgramBytes + s.held * shard + s.output_rows * s.share * (1.5 * s.width + 28);
-  if (wide) {
-    plan.volunteer_memory += double(WideTrainer::holder_bytes(input.model, input.wide_weights));
+    plan.store_content = stored_rows * (row + 4 + entry) + stored_features * row + 4 * labels;
+    plan.store_most =
+        3 * plan.store_content + 2 * (output_rows + input_rows) * (width / 2 + kStagedRowBytes);
+    const double data =
+        points * (8 * input.facts.features_per_point + 4 * input.facts.labels_per_point + 16);
+    const double input_layer = inputs > 0 ? 0 : 4 * (features * (hidden + 2) + input_rows * hidden);
+    // Two rounds of activations are kept for replays; parts of commits have come, a byte a weight.
+    const double log = 2 * examples * plan.traffic.unit_down;
+    const auto parts_most = input.volunteers.count * kCommitPartsInFlight * 2 * kRowsPerChunkBytes;
+    const double parts = std::min(double(parts_most), output_rows * (width + 18));
+    plan.master_memory = kProgramBytes + std::min(kStoreCacheBytes, plan.store_content) + data +
+                         input_layer + log + parts + 16 * labels;
+    // Its shards, and a round's commits until they have left.
+    const WideWeights& weights = input.wide_weights;
+    const auto shards = wide ? held * double(WideTrainer::shard_bytes(model, weights)) +
+                                   double(WideTrainer::holder_bytes(model, weights))
+                             : held * double(ShardTrainer::shard_bytes(model)) +
+                                   inputs * double(InputTrainer::shard_bytes(model));
+    plan.volunteer_memory = kProgramBytes + shards + output_rows * share * (1.5 * width + 28);
   }
-  if (s.inputs > 0)
-    plan.volunteer_memory += s.inputs * double(InputTrainer::shard_bytes(input.model));
-}
-
-// A dead volunteer is found, and its shards are sent to the others and trained again there, half a
-// round on average; all wait for it.
-void add_deaths(const PlanInput& input, const StepCosts& costs, const Shape& s, Plan& plan) {
-  const double others = std::max(1.0, s.holders - 1);
-  const double mbit = input.volunteers.mbit > 0 ? input.volunteers.mbit : input.master.mbit;
-  const double sent = mbit > 0 ? plan.traffic.download * 8e-6 / mbit / others : 0;
-  const double again = s.examples() / 2 * s.share * s.active * costs.visit / others;
-  plan.death_seconds = input.silence + sent + again / input.volunteers.cores;
-  const double rate = input.volunteers.count * input.volunteers.deaths / 3600;
-  plan.deaths_fraction = rate * plan.death_seconds / (1 + rate * plan.death_seconds);
-}
+};
 
 }  // namespace
 
 Result<Plan> make_plan(const PlanInput& input, const StepCosts& costs) {
   if (auto valid = validate(input.model); !valid) return valid.error();
-  const Shape s = shape_of(input);
-  Plan plan;
-  plan.active = s.active;
-  plan.holders = s.holders;
-  plan.traffic = traffic_of(input, s);
-  add_pace(input, costs, s, plan);
-  add_memory(input, s, plan);
-  add_deaths(input, costs, s, plan);
-  plan.run_seconds = plan.epoch_seconds * input.model.epochs / (1 - plan.deaths_fraction);
+  const Shape shape{input};
+  Plan plan{.active = shape.active, .holders = shape.holders, .traffic = shape.traffic()};
+  shape.add_times(costs, plan);
+  shape.add_memory(plan);
   const std::tuple<const char*, double, double, const char*> rooms[] = {
       {"a volunteer", plan.volunteer_memory, input.volunteers.memory,
        "more volunteers, or more --shards where they are fewer than volunteers"},
@@ -234,7 +198,6 @@ Result<Plan> make_plan(const PlanInput& input, const StepCosts& costs) {
       {"the store", plan.store_most, input.master.disk, "fewer --hidden units"}};
   for (const auto& [who, needs, has, remedy] : rooms) {
     if (has == 0 || needs <= has) continue;
-    constexpr double kGib = 1 << 30;
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} needs {:.2f} GiB and has {:.2f} GiB: {}", who, needs / kGib,
                              has / kGib, remedy)};

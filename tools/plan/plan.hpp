@@ -11,6 +11,8 @@
 
 namespace gleaner {
 
+inline constexpr double kGib = 1 << 30;
+
 // Seconds of one core, at the width of the run's hidden layer.
 struct StepCosts {
   double visit = 30e-9;    // an active neuron of an example, with its part of everything else
@@ -34,11 +36,9 @@ struct PlanInput {
   ModelConfig model{};         // a valid one
   DatasetFacts facts{};        // the means per example; the numbers are the model's
   WideWeights wide_weights{};  // without a hidden layer
-  // The fraction of ReLU units that are not zero, before dropout.
-  double rectified_on = 0.75;
+  double rectified_on = 0.75;  // fraction of ReLU units that are not 0, before dropout
   Machines volunteers{};
   double round_trip = 0;  // between a volunteer and the master
-  double silence = 10;    // until a volunteer that says nothing counts as dead
   bool lends_input = false;
   Machines master{};  // one
 };
@@ -54,7 +54,7 @@ struct TrafficPlan {
 };
 
 struct Plan {
-  double examples_per_second = 0;  // while nobody dies
+  double examples_per_second = 0;  // while nobody dies; infinite if nothing takes time
   double round_seconds = 0;
   double epoch_seconds = 0;    // without evaluation
   double death_seconds = 0;    // that the run stands still for a death

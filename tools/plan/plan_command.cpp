@@ -3,12 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <memory>
-#include <thread>
 
 #include "common/limits.hpp"
-#include "common/result.hpp"
+#include "common/os/process.hpp"
 #include "master/config/config.hpp"
 #include "master/run_data.hpp"
 #include "storage/engine/memory_store.hpp"
@@ -42,36 +40,28 @@ struct PlanFlags {
 
 constexpr const char* kFooter =
     "Whatever is not given is what the recipe would choose. With --data some batches are trained "
-    "here, on\nall processors, and the machines' are taken to be as fast; --labels takes a layer "
-    "of "
-    "128 hidden units\nand a usual core. tools/plan/PLAN.md has the formulas, and how near they "
-    "are.\n\nExamples:\n"
-    "  gleaner plan --data train.txt --volunteers 8 --deaths 0.5\n"
+    "here, on all processors, and the machines' are taken to be as fast; --labels takes a layer of "
+    "128 hidden units and a usual core. tools/plan/PLAN.md has the formulas, and how near they "
+    "are.\n\nExamples:\n  gleaner plan --data train.txt --volunteers 8 --deaths 0.5\n"
     "  gleaner plan --labels 3000000 --hidden 256 --link 100 --round-trip 50 --memory 8\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data.";
 
-// The model of a shape without data. Wide rows follow from data alone.
-Result<ModelConfig> model_of(const DatasetFacts& facts, const MasterConfig& config) {
-  ModelConfig least;  // what the recipe requires
-  least.points = facts.points;
-  least.features = facts.features;
-  least.labels = facts.labels;
-  least.output_shards = least.round_batches = 1;
-  const RecipeRequest set = recipe_request(config, config.model.get(&ModelConfig::hidden));
-  least.epochs = set.epochs.value_or(1);
-  least.batch_examples = set.batch_examples.value_or(1);
-  least.hidden = set.hidden.value_or(least.hidden);
-  if (auto valid = validate(least); !valid) return valid.error();
-  if (is_wide(least)) {
+// Without a file the data are no more than a model. Wide rows follow from a file alone.
+Result<RunData> data_of(const MasterConfig& config, const DatasetFacts& facts) {
+  if (!config.data.train.empty()) return open_run_data(config, {});
+  const auto hidden = config.model.get(&ModelConfig::hidden).value_or(ModelConfig{}.hidden);
+  if (hidden == 0) {
     return Error{ErrorCode::kInvalidArgument, "hidden is 0: give --data, from which rows follow"};
   }
-  ModelConfig model = recipe(facts, recipe_request(config, least.hidden)).model;
-  model.hidden = least.hidden;
-  return effective_model(config, model);
+  auto model = effective_model(config, recipe(facts, recipe_request(config, hidden)).model);
+  if (!model) return model.error();
+  RunData data;
+  data.model = *model;
+  return data;
 }
 
 // Trains some batches of the run itself, all in this process: seconds of processor.
-Result<StepCosts> measure_costs(const RunData& data, const PlanInput& input, double active) {
+Result<StepCosts> measure_costs(const RunData& data, const PlanInput& input, double visits) {
   RunIdentity identity{data.model, {}};
   identity.model.epochs = 1;
   identity.model.round_batches =
@@ -79,22 +69,21 @@ Result<StepCosts> measure_costs(const RunData& data, const PlanInput& input, dou
   auto run = RunStore::create_or_open(std::make_unique<MemoryStore>(), identity, data.label_counts,
                                       data.wide_start ? data.wide_start->rows() : InitialRows());
   if (!run) return run.error();
-  ThreadPool pool(std::max(1U, std::thread::hardware_concurrency()));
+  ThreadPool pool(os::usable_cores());
   BatchIndex done = 0;
   const auto first = std::min<BatchIndex>(kWarmUpBatches, identity.model.round_batches / 2);
-  std::clock_t begin = std::clock(), end = begin;
+  double begin = os::processor_seconds(), end = begin;
   auto trained = retrain(**run, *data.train, 1, {}, pool, [&] {
-    end = std::clock();
+    end = os::processor_seconds();
     if (++done == first) begin = end;
   });
   if (!trained) return trained.error();
   const double examples = static_cast<double>((done - first) * data.model.batch_examples);
-  const double each = static_cast<double>(end - begin) / CLOCKS_PER_SEC / examples;
+  const double each = (end - begin) / examples;
   StepCosts costs;
   const double aside = data.model.hidden * (costs.around + costs.add_unit);
-  const double features =
-      is_wide(data.model) ? 0 : input.facts.features_per_point * kVisitsPerFeature;
-  costs.visit = std::max(each - aside, each / 2) / (active + features);
+  if (!is_wide(data.model)) visits += input.facts.features_per_point * kVisitsPerFeature;
+  costs.visit = std::max(each - aside, each / 2) / visits;
   return costs;
 }
 
@@ -144,36 +133,26 @@ Report report_of(const PlanInput& input, const Plan& plan) {
 
 Result<void> run_plan(PlanFlags& flags) {
   PlanInput& input = flags.input;
-  RunData data;
-  if (flags.config.data.train.empty()) {
-    const auto model = model_of(input.facts, flags.config);
-    if (!model) return model.error();
-    input.model = *model;
-  } else {
-    auto opened = open_run_data(flags.config, {});
-    if (!opened) return opened.error();
-    data = std::move(*opened);
-    input.model = data.model;
-    input.facts = facts_of(*data.train);
-    input.wide_weights = data.wide_weights;
-  }
+  const auto data = data_of(flags.config, input.facts);
+  if (!data) return data.error();
+  input.model = data->model;
+  input.wide_weights = data->wide_weights;
+  if (data->train) input.facts = facts_of(*data->train);
   StepCosts costs;
-  // Before anything is measured.
-  Result<Plan> plan = make_plan(input, costs);
+  Result<Plan> plan = make_plan(input, costs);  // before anything is measured
   if (!plan) return plan.error();
   if (flags.core_speed > 0) {
     costs.visit = 1 / (flags.core_speed * plan->active);
-  } else if (data.train) {
+  } else if (data->train) {
     fmt::print(stderr, "measuring this machine\n");
-    const auto measured = measure_costs(data, input, plan->active);
+    const auto measured = measure_costs(*data, input, plan->active);
     if (!measured) return measured.error();
     costs = *measured;
   }
   costs.feature = costs.visit * kVisitsPerFeature;
   plan = make_plan(input, costs);
-  if (!plan) return plan.error();
   return print_report(report_of(input, *plan), report_form(flags.json), "plan",
-                      data.train ? flags.config.data.train : "this machine");
+                      data->train ? flags.config.data.train : "this machine");
 }
 
 }  // namespace
@@ -184,46 +163,44 @@ void add_plan_command(CLI::App& app, int& exit_status) {
   const auto range = [&](const char* name, auto& value, double high, const char* what,
                          double unit = 1) {
     using Value = std::remove_reference_t<decltype(value)>;
-    const auto take = [&value, unit](Value v) {
-      value = static_cast<Value>(static_cast<double>(v) * unit);
-    };
-    verb.add_option_function<Value>(name, take, what)
+    const auto take = [&value, unit](Value v) { value = static_cast<Value>(double(v) * unit); };
+    return verb.add_option_function<Value>(name, take, what)
         ->default_str(fmt::format("{:g}", static_cast<double>(value) / unit))
         ->check(CLI::Range(std::is_integral_v<Value> ? 1.0 : 0.0, high));
   };
+  PlanInput& input = flags->input;
   const auto* data = verb.add_option("--data", flags->config.data.train, "a training file");
-  const auto* labels = verb.add_option("--labels", flags->input.facts.labels, "output neurons");
-  range("--features", flags->input.facts.features, kFeaturesMax, "of the data set");
-  range("--points", flags->input.facts.points, 1e15, "training examples");
-  range("--labels-per-point", flags->input.facts.labels_per_point, 1e4, "mean");
-  range("--features-per-point", flags->input.facts.features_per_point, 1e5, "mean");
+  const auto* labels =
+      range("--labels", input.facts.labels, kLabelsMax, "output neurons")->default_str("");
+  range("--features", input.facts.features, kFeaturesMax, "of the data set");
+  range("--points", input.facts.points, 1ULL << 40, "training examples");
+  range("--labels-per-point", input.facts.labels_per_point, 1e4, "mean");
+  range("--features-per-point", input.facts.features_per_point, 1e5, "mean");
   const auto model = [&](const char* name, std::uint32_t ModelConfig::*m, const char* what) {
     const auto take = [flags, m](std::uint32_t value) { flags->config.model.set(m, value); };
-    verb.add_option_function<std::uint32_t>(name, take, what);
+    return verb.add_option_function<std::uint32_t>(name, take, what);
   };
   model("--hidden", &ModelConfig::hidden, "width of the hidden layer; 0: none");
   model("--active", &ModelConfig::active_cap, "neurons chosen for an example, besides its labels");
-  model("--batch", &ModelConfig::batch_examples, "examples per batch");
+  model("--batch", &ModelConfig::batch_examples, "examples per batch")
+      ->check(CLI::Range(1U, kBatchExamplesMax));
   model("--staleness", &ModelConfig::staleness, "the lag, in batches");
   model("--round-batches", &ModelConfig::round_batches, "batches per round");
   model("--shards", &ModelConfig::output_shards, "output shards");
   model("--input-shards", &ModelConfig::input_shards, "input shards");
   model("--epochs", &ModelConfig::epochs, "how often every example is seen");
-  constexpr double kGib = 1 << 30;
-  Machines& each = flags->input.volunteers;
-  Machines& master = flags->input.master;
-  range("--volunteers", each.count, kOutputShardsMax, "how many");
-  range("--cores", each.cores, 1024, "of each volunteer");
-  range("--memory", each.memory, 1e6, "GiB of each volunteer; 0: no limit", kGib);
-  range("--link", each.mbit, 1e6, "Mbit/s of each, either way; 0: no limit");
-  range("--round-trip", flags->input.round_trip, 6e4, "ms between a volunteer and the master",
-        1e-3);
-  range("--deaths", each.deaths, 3600, "of each volunteer, per hour, without a farewell");
-  range("--master-cores", master.cores, 1024, "of the master");
-  range("--master-memory", master.memory, 1e6, "GiB; 0: no limit", kGib);
-  range("--master-link", master.mbit, 1e6, "Mbit/s, either way; 0: no limit");
-  range("--disk", master.disk, 1e6, "GiB for the store; 0: no limit", kGib);
-  verb.add_flag("--lend-input", flags->input.lends_input, "volunteers hold the input layer too");
+  range("--volunteers", input.volunteers.count, kOutputShardsMax, "how many");
+  range("--cores", input.volunteers.cores, 1024, "of each volunteer");
+  range("--memory", input.volunteers.memory, 1e6, "GiB of each volunteer; 0: no limit", kGib);
+  range("--link", input.volunteers.mbit, 1e6, "Mbit/s of each, either way; 0: no limit");
+  range("--round-trip", input.round_trip, 6e4, "ms between a volunteer and the master", 1e-3);
+  range("--deaths", input.volunteers.deaths, 3600,
+        "of each volunteer, per hour, without a farewell");
+  range("--master-cores", input.master.cores, 1024, "of the master");
+  range("--master-memory", input.master.memory, 1e6, "GiB; 0: no limit", kGib);
+  range("--master-link", input.master.mbit, 1e6, "Mbit/s, either way; 0: no limit");
+  range("--disk", input.master.disk, 1e6, "GiB for the store; 0: no limit", kGib);
+  verb.add_flag("--lend-input", input.lends_input, "volunteers hold the input layer too");
   range("--core-speed", flags->core_speed, 1e9,
         "examples per second of a core that has all shards; 0: see below");
   verb.add_flag("--json", flags->json, "one JSON object");

@@ -93,7 +93,7 @@ class Usage(unittest.TestCase):
             self.assertIn("a volunteer needs", err)
 
     def test_a_plan_of_what_cannot_be_trained_is_refused_before_anything_is_measured(self):
-        for flags, part in ((["--batch", 0], "batch_examples is 0"), (["--epochs", 0], "epochs is 0"),
+        for flags, part in ((["--batch", 0], "--batch: Value 0 not in range 1 to 4096"), (["--epochs", 0], "epochs is 0"),
                             (["--epochs", 5, "--round-batches", 3000], "hold 3 epochs of 782")):
             status, out, err = run("plan", "--labels", "1000", *map(str, flags))
             self.assertEqual((status, out), (2, ""), flags)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -21,8 +22,9 @@ constexpr std::size_t kInputBytes = std::size_t{1} << 18;
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(std::string name, int fd, std::uint64_t total)
-      : name_(std::move(name)), fd_(fd), total_(total) {}
+  FileSource(std::string name, int fd, std::uint64_t total,
+             std::function<Result<void>()> before_wait = {})
+      : name_(std::move(name)), fd_(fd), total_(total), before_wait_(std::move(before_wait)) {}
 
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
@@ -30,6 +32,10 @@ class FileSource final : public ByteSource {
   ~FileSource() override { ::close(fd_); }
 
   Result<std::size_t> read(std::span<char> target) override {
+    pollfd waiting{fd_, POLLIN, 0};
+    if (before_wait_ && ::poll(&waiting, 1, 0) == 0) {
+      if (auto done = before_wait_(); !done) return done.error();
+    }
     for (;;) {
       const ssize_t count = ::read(fd_, target.data(), target.size());
       if (count < 0 && errno == EINTR) continue;
@@ -54,30 +60,7 @@ class FileSource final : public ByteSource {
   int fd_;
   std::uint64_t total_;
   std::uint64_t position_ = 0;
-};
-
-class MemorySource final : public ByteSource {
- public:
-  MemorySource(std::string name, std::string_view bytes) : name_(std::move(name)), bytes_(bytes) {}
-
-  Result<std::size_t> read(std::span<char> target) override {
-    const std::size_t count = std::min(target.size(), bytes_.size() - position_);
-    if (count == 0) return count;  // also when there is no memory at all to point to
-    std::memcpy(target.data(), bytes_.data() + position_, count);
-    position_ += count;
-    return count;
-  }
-
-  [[nodiscard]] const std::string& name() const override { return name_; }
-
-  [[nodiscard]] std::uint64_t position() const override { return position_; }
-
-  [[nodiscard]] std::uint64_t total() const override { return bytes_.size(); }
-
- private:
-  std::string name_;
-  std::string_view bytes_;
-  std::size_t position_ = 0;
+  std::function<Result<void>()> before_wait_;
 };
 
 // Stored bytes with a window that the decoders eat from the front of.
@@ -88,6 +71,7 @@ class Window {
 
   // Reads on until `wanted` bytes stand in the window or the input ends.
   Result<void> fill(std::size_t wanted) {
+    if (view().size() >= wanted) return {};
     if (begin_ > 0) {
       std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
       end_ -= begin_;
@@ -143,10 +127,7 @@ class PlainSource final : public WindowedSource {
   using WindowedSource::WindowedSource;
 
   Result<std::size_t> read(std::span<char> target) override {
-    if (window_.view().empty()) {
-      Result<void> filled = window_.fill(1);
-      if (!filled) return filled.error();
-    }
+    if (auto filled = window_.fill(1); !filled) return filled.error();
     const std::string_view view = window_.view();
     const std::size_t count = std::min(view.size(), target.size());
     std::memcpy(target.data(), view.data(), count);
@@ -186,10 +167,7 @@ class GzipSource final : public WindowedSource {
     if (!is_ready_) return Error{ErrorCode::kResources, name() + ": no memory to decompress it"};
     if (target.empty()) return std::size_t{0};
     for (;;) {
-      if (window_.view().empty()) {
-        Result<void> filled = window_.fill(1);
-        if (!filled) return filled.error();
-      }
+      if (auto filled = window_.fill(1); !filled) return filled.error();
       if (is_between_members_) {
         Result<bool> begun = begin_member();
         if (!begun) return begun.error();
@@ -203,8 +181,7 @@ class GzipSource final : public WindowedSource {
  private:
   // False at the end of the input.
   Result<bool> begin_member() {
-    Result<void> filled = window_.fill(2);
-    if (!filled) return filled.error();
+    if (auto filled = window_.fill(2); !filled) return filled.error();
     if (window_.view().empty()) return false;
     if (!is_gzip(window_.view())) return damaged("gzip", "other bytes follow the last member");
     inflateReset(&stream_);
@@ -252,10 +229,7 @@ class ZstdSource final : public WindowedSource {
     }
     if (target.empty()) return std::size_t{0};
     for (;;) {
-      if (window_.view().empty()) {
-        Result<void> filled = window_.fill(1);
-        if (!filled) return filled.error();
-      }
+      if (auto filled = window_.fill(1); !filled) return filled.error();
       const std::string_view view = window_.view();
       ZSTD_outBuffer output{target.data(), target.size(), 0};
       ZSTD_inBuffer input{view.data(), view.size(), 0};
@@ -349,8 +323,9 @@ Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path, st
   return decode(std::move(file));
 }
 
-Result<std::unique_ptr<ByteSource>> open_memory_source(std::string name, std::string_view bytes) {
-  return decode(std::make_unique<MemorySource>(std::move(name), bytes));
+std::unique_ptr<ByteSource> open_stream_source(int descriptor, std::string name,
+                                               std::function<Result<void>()> before_wait) {
+  return std::make_unique<FileSource>(std::move(name), descriptor, 0, std::move(before_wait));
 }
 
 LineReader::LineReader(std::unique_ptr<ByteSource> source)

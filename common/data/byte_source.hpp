@@ -1,10 +1,11 @@
-// A stream of bytes out of a file or out of memory, decompressed when its content says that it is
-// gzip or zstd; the file's name plays no part. Several gzip members or zstd frames in a row read as
+// A stream of bytes out of a file, decompressed when its content says that it is gzip or zstd; the
+// file's name plays no part. Several gzip members or zstd frames in a row read as
 // one stream. Not thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,8 +36,10 @@ Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path);
 // Messages call the file `name`.
 Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path, std::string name);
 
-// `bytes` must outlive the source.
-Result<std::unique_ptr<ByteSource>> open_memory_source(std::string name, std::string_view bytes);
+// The bytes of an open descriptor as they come, from now on this source's to close. `before_wait`
+// runs each time there is nothing to read yet; its failure ends the reading.
+std::unique_ptr<ByteSource> open_stream_source(int descriptor, std::string name,
+                                               std::function<Result<void>()> before_wait = {});
 
 // Cuts a byte source into lines. Lines end with LF or CRLF; the last one may end with the file.
 

@@ -123,10 +123,6 @@ std::string xc_header(std::uint64_t points, Dimensions dimensions) {
   return fmt::format("{} {} {}\n", points, dimensions.features, dimensions.labels);
 }
 
-void append_xc(std::string& text, const Point& point) {
-  append_libsvm(text, point, 0);
-}
-
 void append_libsvm(std::string& text, const Point& point, std::uint32_t first_feature) {
   std::array<char, 32> digits;
   const auto append = [&](auto number) {

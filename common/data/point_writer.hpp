@@ -37,9 +37,8 @@ class TextOutput {
 // "points features labels" and a line end.
 std::string xc_header(std::uint64_t points, Dimensions dimensions);
 
-// Appends the point's line. Values are the shortest decimals that read back as the same float.
-void append_xc(std::string& text, const Point& point);
-// Appends it as libsvm text, where the first feature has this id.
+// Appends the point's line, in which the first feature has this id: 0 in XC text. Values are the
+// shortest decimals that read back as the same float.
 void append_libsvm(std::string& text, const Point& point, std::uint32_t first_feature);
 
 }  // namespace gleaner

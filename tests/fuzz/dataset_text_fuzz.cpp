@@ -8,6 +8,7 @@
 #include "common/data/point_writer.hpp"
 #include "common/data/text_reader.hpp"
 #include "common/result.hpp"
+#include "tests/support/memory_source.hpp"
 
 namespace gleaner {
 namespace {
@@ -50,7 +51,7 @@ void try_text(const TextOptions& options, std::string_view text) {
   const Dimensions used = (*reader)->used();
   std::string again =
       xc_header(points.size(), {std::max(used.features, 1U), std::max(used.labels, 1U)});
-  for (const Point& point : points) append_xc(again, point);
+  for (const Point& point : points) append_libsvm(again, point, 0);
   Result<std::unique_ptr<ByteSource>> written = open_memory_source("g", again);
   Result<std::unique_ptr<TextReader>> reread = TextReader::open(std::move(*written), {});
   GLEANER_CHECK(reread.ok());

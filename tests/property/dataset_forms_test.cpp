@@ -9,6 +9,7 @@
 #include "common/data/packed_writer.hpp"
 #include "common/data/point_writer.hpp"
 #include "tests/property/property_seed.hpp"
+#include "tests/support/memory_source.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 
 namespace gleaner {
@@ -160,7 +161,7 @@ TEST_CASE("data set forms: text of any form packs to the same points and fingerp
     Rng rng(seed, Purpose::kTest, round);
     const DataSet set = random_set(rng);
     std::string clean = xc_header(set.points.size(), set.dimensions);
-    for (const Point& point : set.points) append_xc(clean, point);
+    for (const Point& point : set.points) append_libsvm(clean, point, 0);
     write_file(folder.file("clean"), clean);
     const bool is_xc = rng.chance(2, 3);
     PackOptions options;

@@ -9,17 +9,22 @@ namespace gleaner {
 
 Result<std::unique_ptr<PointStream>> PointStream::open(const std::string& path,
                                                        const TextOptions& options) {
-  std::unique_ptr<PointStream> stream(new PointStream);
-  if (is_packed_file(path)) {
-    Result<std::unique_ptr<PackedDataset>> packed = PackedDataset::open(path);
-    if (!packed) return packed.error();
-    stream->packed_ = std::move(*packed);
-    return stream;
+  if (!is_packed_file(path)) {
+    Result<std::unique_ptr<ByteSource>> source = open_file_source(path);
+    return source ? open(std::move(*source), options) : source.error();
   }
-  Result<std::unique_ptr<ByteSource>> source = open_file_source(path);
-  if (!source) return source.error();
-  Result<std::unique_ptr<TextReader>> text = TextReader::open(std::move(*source), options);
+  Result<std::unique_ptr<PackedDataset>> packed = PackedDataset::open(path);
+  if (!packed) return packed.error();
+  std::unique_ptr<PointStream> stream(new PointStream);
+  stream->packed_ = std::move(*packed);
+  return stream;
+}
+
+Result<std::unique_ptr<PointStream>> PointStream::open(std::unique_ptr<ByteSource> source,
+                                                       const TextOptions& options) {
+  Result<std::unique_ptr<TextReader>> text = TextReader::open(std::move(source), options);
   if (!text) return text.error();
+  std::unique_ptr<PointStream> stream(new PointStream);
   stream->text_ = std::move(*text);
   return stream;
 }

@@ -20,6 +20,9 @@ class PointStream {
  public:
   static Result<std::unique_ptr<PointStream>> open(const std::string& path,
                                                    const TextOptions& options);
+  // Reads text.
+  static Result<std::unique_ptr<PointStream>> open(std::unique_ptr<ByteSource> source,
+                                                   const TextOptions& options);
 
   // False at the end.
   Result<bool> next(Point& point);

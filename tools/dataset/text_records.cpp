@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "common/data/text_encoding.hpp"
+#include "common/os/files.hpp"
 #include "tools/cli/console.hpp"
 
 namespace gleaner {
@@ -206,28 +207,14 @@ int open_nameless() {
   return fd;
 }
 
-// Calls that a signal interrupts are made again.
-template <typename Call>
-ssize_t uninterrupted(Call call) {
-  for (;;) {
-    const ssize_t count = call();
-    if (count >= 0 || errno != EINTR) return count;
-  }
-}
-
-Result<void> copy(const std::string& name, int from, int to) {
+Result<void> copy(ByteSource& from, int to) {
   std::array<char, std::size_t{1} << 16> bytes;
-  for (;;) {
-    const ssize_t count = uninterrupted([&] { return ::read(from, bytes.data(), bytes.size()); });
-    if (count < 0) return failure(name, "cannot be read");
-    if (count == 0) return {};
-    for (ssize_t done = 0; done < count;) {
-      const ssize_t written = uninterrupted(
-          [&] { return ::write(to, bytes.data() + done, static_cast<std::size_t>(count - done)); });
-      if (written < 0) {
-        return failure(name, "cannot be copied to a temporary file (TMPDIR says where)");
-      }
-      done += written;
+  for (std::uint64_t done = 0;; done = from.position()) {
+    const Result<std::size_t> count = from.read(bytes);
+    if (!count) return count.error();
+    if (*count == 0) return {};
+    if (!os::write_at(to, done, bytes.data(), *count)) {
+      return failure(from.name(), "cannot be copied to a temporary file (TMPDIR says where)");
     }
   }
 }
@@ -247,11 +234,10 @@ Result<SpooledFile> SpooledFile::of(const std::string& path) {
   const int from =
       is_standard_input ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (from < 0) return failure(file.name_, "cannot be opened");
+  const std::unique_ptr<ByteSource> stream = open_stream_source(from, file.name_);
   file.copy_ = open_nameless();
-  Result<void> copied = file.copy_ < 0 ? failure(file.name_, "cannot be copied to a temporary file")
-                                       : copy(file.name_, from, file.copy_);
-  ::close(from);
-  if (!copied) return copied.error();
+  if (file.copy_ < 0) return failure(file.name_, "cannot be copied to a temporary file");
+  if (auto copied = copy(*stream, file.copy_); !copied) return copied.error();
   file.path_ = path_of(file.copy_);
   return file;
 }

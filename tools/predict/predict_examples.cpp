@@ -1,13 +1,9 @@
 #include "tools/predict/predict_examples.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <span>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -18,49 +14,9 @@
 namespace gleaner {
 namespace {
 
-// Whatever is wrong with a file of points, it is not the store: the codes that both share mean the
-// store to whoever turns them into an exit status.
-Error as_input_error(Error error) {
-  if (error.code != ErrorCode::kInvalidArgument && error.code != ErrorCode::kIo) {
-    error.code = ErrorCode::kInvalidData;
-  }
-  return error;
+std::unique_ptr<ByteSource> standard_input(std::function<Result<void>()> before_wait) {
+  return open_stream_source(::dup(STDIN_FILENO), kStandardInputName, std::move(before_wait));
 }
-
-// Plain text, as it comes.
-class StandardInput final : public ByteSource {
- public:
-  explicit StandardInput(std::function<Result<void>()> before_wait)
-      : before_wait_(std::move(before_wait)) {}
-
-  Result<std::size_t> read(std::span<char> target) override {
-    pollfd waiting{STDIN_FILENO, POLLIN, 0};
-    if (::poll(&waiting, 1, 0) == 0) {
-      if (auto done = before_wait_(); !done) return done.error();
-    }
-    for (;;) {
-      const ssize_t count = ::read(STDIN_FILENO, target.data(), target.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) {
-        return Error{ErrorCode::kIo, fmt::format("{} cannot be read: {}", name_,
-                                                 std::generic_category().message(errno))};
-      }
-      position_ += static_cast<std::uint64_t>(count);
-      return static_cast<std::size_t>(count);
-    }
-  }
-
-  [[nodiscard]] const std::string& name() const override { return name_; }
-
-  [[nodiscard]] std::uint64_t position() const override { return position_; }
-
-  [[nodiscard]] std::uint64_t total() const override { return 0; }
-
- private:
-  std::function<Result<void>()> before_wait_;
-  std::string name_ = kStandardInputName;
-  std::uint64_t position_ = 0;
-};
 
 // Text is checked line by line as it is read; a packed file knows its largest ids.
 Result<void> check_packed(const PackedDataset& packed, const Dimensions& limits,
@@ -81,17 +37,13 @@ Result<std::unique_ptr<PredictExamples>> PredictExamples::open(
     std::function<Result<void>()> before_wait) {
   GLEANER_CHECK(options.limits.has_value());
   std::unique_ptr<PredictExamples> points(new PredictExamples);
-  if (path == kStandardInput) {
-    auto stream =
-        TextReader::open(std::make_unique<StandardInput>(std::move(before_wait)), options);
-    if (!stream) return stream.error();
-    points->stream_ = std::move(*stream);
-    return points;
-  }
-  auto file = PointStream::open(path, options);
-  if (!file) return as_input_error(file.error());
-  points->file_ = std::move(*file);
-  if (const PackedDataset* packed = points->file_->packed()) {
+  points->is_stream_ = path == kStandardInput;
+  auto opened = points->is_stream_
+                    ? PointStream::open(standard_input(std::move(before_wait)), options)
+                    : PointStream::open(path, options);
+  if (!opened) return points->input_error(opened.error());
+  points->examples_ = std::move(*opened);
+  if (const PackedDataset* packed = points->examples_->packed()) {
     auto fits = check_packed(*packed, *options.limits, options.limits_name);
     if (!fits) return fits.error();
   }
@@ -100,55 +52,47 @@ Result<std::unique_ptr<PredictExamples>> PredictExamples::open(
 
 Result<std::unique_ptr<PredictExamples>> PredictExamples::open_texts(
     const std::string& path, WordModel words, std::function<Result<void>()> before_wait) {
-  std::unique_ptr<ByteSource> source;
-  if (path == kStandardInput) {
-    source = std::make_unique<StandardInput>(std::move(before_wait));
-  } else {
-    auto file = open_file_source(path);
-    if (!file) return as_input_error(file.error());
-    source = std::move(*file);
-  }
   std::unique_ptr<PredictExamples> points(new PredictExamples);
-  points->texts_ = std::make_unique<Texts>(Texts{LineReader(std::move(source)), std::move(words)});
+  points->is_stream_ = path == kStandardInput;
+  auto source =
+      points->is_stream_ ? standard_input(std::move(before_wait)) : open_file_source(path);
+  if (!source) return points->input_error(source.error());
+  points->texts_ = std::make_unique<Texts>(Texts{LineReader(std::move(*source)), std::move(words)});
   return points;
 }
 
+Error PredictExamples::input_error(Error error) const {
+  if (!is_stream_ && error.code != ErrorCode::kInvalidArgument && error.code != ErrorCode::kIo) {
+    error.code = ErrorCode::kInvalidData;
+  }
+  return error;
+}
+
 Result<bool> PredictExamples::next(IndexedExample& point) {
-  if (texts_) {
-    std::string_view line;
-    // Not as_input_error: it may be before_wait's.
-    Result<bool> has_line = texts_->lines.next(line);
-    if (!has_line || !*has_line) return has_line;
-    point = {next_++, {}, std::string(line)};
-    point.point = texts_->words.point_of(point.name);
-    return true;
-  }
-  if (stream_) {
-    // Not as_input_error: it may be before_wait's.
-    Result<bool> has_point = stream_->next(point.point);
-    point.index = next_++;
-    return has_point;
-  }
-  Result<bool> has_point = file_->next(point.point);
-  if (!has_point) return as_input_error(has_point.error());
+  std::string_view line;
+  Result<bool> has_more = texts_ ? texts_->lines.next(line) : examples_->next(point.point);
+  if (!has_more) return input_error(has_more.error());
+  if (!*has_more) return false;
   point.index = next_++;
-  return has_point;
+  if (texts_) {
+    point.name = line;
+    point.point = texts_->words.point_of(point.name);
+  }
+  return true;
 }
 
 std::optional<std::uint64_t> PredictExamples::announced_points() const {
-  if (texts_) return std::nullopt;
-  return stream_ ? stream_->announced_points() : file_->announced_points();
+  return texts_ ? std::nullopt : examples_->announced_points();
 }
 
 std::optional<Dimensions> PredictExamples::announced() const {
-  if (texts_) return std::nullopt;
-  if (stream_) return stream_->announced();
-  if (!file_->announced_points()) return std::nullopt;  // libsvm text
-  return file_->dimensions();
+  if (!announced_points()) return std::nullopt;  // texts, and libsvm text
+  return examples_->dimensions();
 }
 
 bool PredictExamples::is_normalised() const {
-  return file_ && file_->packed() != nullptr && file_->packed()->summary().is_normalized;
+  return examples_ && examples_->packed() != nullptr &&
+         examples_->packed()->summary().is_normalized;
 }
 
 AnsweringOptions asking_options(unsigned threads, std::uint32_t candidates) {

@@ -68,9 +68,13 @@ class PredictExamples {
     WordModel words;
   };
 
-  std::unique_ptr<PointStream> file_;   // one of the three
-  std::unique_ptr<TextReader> stream_;  // of standard input
+  // Whatever is wrong with a file of examples, it is not the store: the codes that both share mean
+  // the store to whoever turns them into an exit status. A stream's error may be before_wait's.
+  [[nodiscard]] Error input_error(Error error) const;
+
+  std::unique_ptr<PointStream> examples_;  // one of the two
   std::unique_ptr<Texts> texts_;
+  bool is_stream_ = false;  // of standard input
   std::uint64_t next_ = 0;
 };
 

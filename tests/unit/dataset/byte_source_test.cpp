@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "tests/support/memory_source.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 
 namespace gleaner {

@@ -93,7 +93,7 @@ TEST_CASE("dataset commands: split puts every point into one part, by seed and p
   make_set(folder, "a.txt");
   const std::vector<Point> all = read_points(folder.file("a.txt"));
   std::string svm;
-  for (const Point& point : all) append_xc(svm, point);
+  for (const Point& point : all) append_libsvm(svm, point, 0);
   write_file(folder.file("a.svm"), svm);
   const auto split = [&](const std::string& source, const std::string& part, const char* seed) {
     return run(folder, {"split", folder.file(source), "--train", folder.file(part + "train"),

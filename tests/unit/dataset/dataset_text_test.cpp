@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/data/word_model.hpp"
+#include "tests/support/memory_source.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
 #include "tools/dataset/text_records.hpp"

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "common/data/text_reader.hpp"
+#include "tests/support/memory_source.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 
 namespace gleaner {
@@ -14,7 +15,7 @@ TEST_CASE("point writer: lines read back as the same point", "[point_writer]") {
                                      {{2}, {}, {}},
                                      {}};
   std::string text = xc_header(points.size(), {10, 5});
-  for (const Point& point : points) append_xc(text, point);
+  for (const Point& point : points) append_libsvm(text, point, 0);
   auto source = std::move(open_memory_source("f", text)).value();
   auto reader = std::move(TextReader::open(std::move(source), {})).value();
   for (const Point& point : points) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "common/data/text_encoding.hpp"
+#include "tests/support/memory_source.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
 #include "tools/dataset/text_records.hpp"

@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "tests/support/memory_source.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 
 namespace gleaner {

@@ -34,7 +34,7 @@ void stretch_rows(const std::string& path) {
     Point point;
     REQUIRE_FALSE(parser.parse(line, point).has_value());
     for (float& value : point.values) value *= static_cast<float>(1 + number % 7) / 3.0F;
-    append_xc(text, point);
+    append_libsvm(text, point, 0);
   }
   write_file(path, text);
 }

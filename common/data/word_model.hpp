@@ -55,28 +55,10 @@ class Vocabulary {
 // weighs.
 double rarity(std::uint32_t occurrences, std::uint64_t points);
 
-// Rounded to what the file shows, so that no library's logarithm decides a bit.
-float in_thousandths(double value);
-
-// A Debian package as its index describes it, and the words by which a network knows it. Pure.
-struct DebianPackage {
-  std::string name;
-  std::string description;  // without line breaks
-  std::string section;
-  std::string maintainer;         // without the address
-  std::vector<std::string> tags;  // e.g. "role::program"
-  // The packages that it needs to run (Depends and Pre-Depends): of alternatives the first, which
-  // is the one that is installed when nothing else decides. Without versions; ascending; each once.
-  std::vector<std::string> depends;
-  std::vector<std::string> provides;
-};
-
-// The features of a package, e.g. "name python3", with their weights before the words' rarity is
-// taken into account; ascending, each once.
-std::vector<std::pair<std::string, double>> debian_words(const DebianPackage& package);
-
-// The value of a feature of this weight that `occurrences` of the training points have.
-float debian_value(double weight, std::uint32_t occurrences, std::uint64_t points);
+// The words by which a network knows a Debian package, e.g. "name python3", with their weights
+// before their rarity is taken into account. A set of tools/dataset/debian.py has more of them:
+// those of the section, the tags and the maintainer, which no text tells.
+std::map<std::string, double> debian_words(std::string_view name, std::string_view description);
 
 // How words were made of the source, and weighed.
 enum class WordKind : std::uint8_t {
@@ -129,7 +111,5 @@ Result<Vocabulary> load_numbered_names(const std::string& path);
 
 // Words of a text with how often each occurs; ascending.
 std::map<std::string, std::uint32_t> counted_words(const WordRule& rule, std::string_view text);
-
-float tf_idf(std::uint32_t in_point, std::uint32_t occurrences, std::uint64_t points);
 
 }  // namespace gleaner

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <system_error>
 
@@ -47,45 +48,15 @@ ExitCode exit_code_of(ErrorCode code) {
 }
 
 const char* error_name(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kInvalidArgument:
-      return "invalid_argument";
-    case ErrorCode::kInvalidData:
-      return "invalid_data";
-    case ErrorCode::kIo:
-      return "io";
-    case ErrorCode::kCorrupt:
-      return "corrupt";
-    case ErrorCode::kProtocol:
-      return "protocol";
-    case ErrorCode::kVersion:
-      return "version";
-    case ErrorCode::kInvite:
-      return "invite";
-    case ErrorCode::kIdentity:
-      return "identity";
-    case ErrorCode::kBusy:
-      return "busy";
-    case ErrorCode::kNotFound:
-      return "not_found";
-    case ErrorCode::kStaleLease:
-      return "stale_lease";
-    case ErrorCode::kResources:
-      return "resources";
-    case ErrorCode::kFault:
-      return "fault";
-    case ErrorCode::kFinished:
-      return "finished";
-    case ErrorCode::kShuttingDown:
-      return "shutting_down";
-    case ErrorCode::kDiskFull:
-      return "disk_full";
-    case ErrorCode::kStoreUnsure:
-      return "store_unsure";
-    case ErrorCode::kDiverged:
-      return "diverged";
-  }
-  return "unknown";
+  // In the order of the codes, which begin at 1.
+  constexpr const char* kNames[] = {
+      "invalid_argument", "invalid_data", "io",       "corrupt",  "protocol",
+      "version",          "invite",       "identity", "busy",     "not_found",
+      "stale_lease",      "resources",    "fault",    "finished", "shutting_down",
+      "disk_full",        "store_unsure", "diverged"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(ErrorCode::kDiverged));
+  const auto place = static_cast<std::size_t>(code) - 1;
+  return place < std::size(kNames) ? kNames[place] : "unknown";
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "volunteer/lend/work_record.hpp"
@@ -19,37 +20,11 @@ constexpr Millis kTerminalPace{100};
 constexpr std::size_t kShardsNamed = 12;
 
 const char* activity_name(VolunteerActivity activity) {
-  switch (activity) {
-    case VolunteerActivity::kStarting:
-      return "starting";
-    case VolunteerActivity::kConnecting:
-      return "connecting";
-    case VolunteerActivity::kRetrying:
-      return "retrying";
-    case VolunteerActivity::kJoining:
-      return "joining";
-    case VolunteerActivity::kWaiting:
-      return "waiting";
-    case VolunteerActivity::kLoading:
-      return "loading";
-    case VolunteerActivity::kTraining:
-      return "training";
-    case VolunteerActivity::kEvaluating:
-      return "evaluating";
-    case VolunteerActivity::kCommitting:
-      return "committing";
-    case VolunteerActivity::kHandingOver:
-      return "handing_over";
-    case VolunteerActivity::kPaused:
-      return "paused";
-    case VolunteerActivity::kRefused:
-      return "refused";
-    case VolunteerActivity::kFinished:
-      return "finished";
-    case VolunteerActivity::kStopped:
-      return "stopped";
-  }
-  return "unknown";
+  constexpr const char* kNames[] = {
+      "starting",   "connecting", "retrying",     "joining", "waiting", "loading",  "training",
+      "evaluating", "committing", "handing_over", "paused",  "refused", "finished", "stopped"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(VolunteerActivity::kStopped) + 1);
+  return kNames[static_cast<std::size_t>(activity)];
 }
 
 std::string shards_shown(const std::vector<std::uint32_t>& shards) {

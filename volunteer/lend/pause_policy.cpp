@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace gleaner::volunteer {
@@ -29,37 +30,12 @@ Micros minutes(std::uint32_t count) {
 }  // namespace
 
 const char* pause_reason_name(PauseReason reason) {
-  switch (reason) {
-    case PauseReason::kNone:
-      return "none";
-    case PauseReason::kSuspending:
-      return "suspending";
-    case PauseReason::kAsked:
-      return "asked";
-    case PauseReason::kSnoozed:
-      return "snoozed";
-    case PauseReason::kTraffic:
-      return "traffic";
-    case PauseReason::kBattery:
-      return "battery";
-    case PauseReason::kMetered:
-      return "metered";
-    case PauseReason::kHeat:
-      return "heat";
-    case PauseReason::kMemory:
-      return "memory";
-    case PauseReason::kMemoryPressure:
-      return "memory_pressure";
-    case PauseReason::kCpuPressure:
-      return "cpu_pressure";
-    case PauseReason::kSchedule:
-      return "schedule";
-    case PauseReason::kInUse:
-      return "in_use";
-    case PauseReason::kUnknownUse:
-      return "unknown_use";
-  }
-  return "unknown";
+  constexpr const char* kNames[] = {"none",    "suspending",      "asked",        "snoozed",
+                                    "traffic", "battery",         "metered",      "heat",
+                                    "memory",  "memory_pressure", "cpu_pressure", "schedule",
+                                    "in_use",  "unknown_use"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(PauseReason::kUnknownUse) + 1);
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 bool PausePolicy::Harm::holds(bool is_bad, bool is_well, Instant now, Millis calm) {

@@ -19,10 +19,9 @@ constexpr TextStyle kJournalStyle{false, true};
 
 // Results are important and nothing to worry about.
 Priority priority_of_event(const RunEvent& event) {
-  const bool is_result =
-      std::holds_alternative<Evaluated>(event) || std::holds_alternative<Resumed>(event) ||
-      std::holds_alternative<RunStopped>(event) || std::holds_alternative<RunFinished>(event);
-  return is_result ? Priority::kNotice : priority_of(importance(event));
+  return is_one_of<Evaluated, Resumed, RunStopped, RunFinished>(event)
+             ? Priority::kNotice
+             : priority_of(importance(event));
 }
 
 }  // namespace
@@ -82,11 +81,10 @@ bool Console::is_due(const RunProgress& run, Instant now) const {
 void Console::event(const RunEvent& event) {
   if (listener_) listener_(event);
   const LogLevel level = importance(event);
-  const bool is_failure = std::holds_alternative<RunFailed>(event);
-  const bool is_log = std::holds_alternative<LogLine>(event);
+  const bool is_failure = is_one_of<RunFailed>(event);
+  const bool is_log = is_one_of<LogLine>(event);
   const bool was_over = is_over_;
-  if (is_failure || std::holds_alternative<RunFinished>(event) ||
-      std::holds_alternative<RunStopped>(event)) {
+  if (is_one_of<RunFailed, RunFinished, RunStopped>(event)) {
     is_over_ = true;
     line_.clear();
   }

@@ -348,43 +348,6 @@ struct EventText {
   }
 };
 
-struct Importance {
-  LogLevel operator()(const RecipeChosen&) const { return LogLevel::kInfo; }
-
-  LogLevel operator()(const RunStarted&) const { return LogLevel::kInfo; }
-
-  LogLevel operator()(const Listening&) const { return LogLevel::kInfo; }
-
-  LogLevel operator()(const PageServed&) const { return LogLevel::kInfo; }
-
-  LogLevel operator()(const VolunteerJoined&) const { return LogLevel::kInfo; }
-
-  LogLevel operator()(const VolunteerLeft&) const { return LogLevel::kInfo; }
-
-  // A round may last a second: only the ends of epochs are news to everybody.
-  LogLevel operator()(const CheckpointSaved& e) const {
-    return e.ends_epoch ? LogLevel::kInfo : LogLevel::kDebug;
-  }
-
-  LogLevel operator()(const Evaluated&) const { return LogLevel::kWarning; }
-
-  LogLevel operator()(const Paused&) const { return LogLevel::kWarning; }
-
-  LogLevel operator()(const Resumed&) const { return LogLevel::kWarning; }
-
-  LogLevel operator()(const RatesCut&) const { return LogLevel::kWarning; }
-
-  LogLevel operator()(const BackedUp&) const { return LogLevel::kInfo; }
-
-  LogLevel operator()(const RunStopped&) const { return LogLevel::kWarning; }
-
-  LogLevel operator()(const RunFinished&) const { return LogLevel::kWarning; }
-
-  LogLevel operator()(const RunFailed&) const { return LogLevel::kError; }
-
-  LogLevel operator()(const LogLine& e) const { return e.level; }
-};
-
 }  // namespace
 
 std::string progress_line(const RunProgress& run, unsigned width, TextStyle style) {
@@ -422,7 +385,15 @@ std::string event_line(const RunEvent& event, TextStyle style) {
 }
 
 LogLevel importance(const RunEvent& event) {
-  return std::visit(Importance{}, event);
+  if (const auto* line = std::get_if<LogLine>(&event)) return line->level;
+  if (const auto* saved = std::get_if<CheckpointSaved>(&event)) {
+    // A round may last a second: only the ends of epochs are news to everybody.
+    return saved->ends_epoch ? LogLevel::kInfo : LogLevel::kDebug;
+  }
+  if (is_one_of<RunFailed>(event)) return LogLevel::kError;
+  return is_one_of<Evaluated, Paused, Resumed, RatesCut, RunStopped, RunFinished>(event)
+             ? LogLevel::kWarning
+             : LogLevel::kInfo;
 }
 
 }  // namespace gleaner

@@ -70,9 +70,7 @@ RunFacts for_observers(RunFacts facts) {
 
 // Others name volunteers, folders and addresses, or may.
 bool is_for_observers(const RunEvent& event) {
-  return std::holds_alternative<CheckpointSaved>(event) ||
-         std::holds_alternative<Evaluated>(event) || std::holds_alternative<RatesCut>(event) ||
-         std::holds_alternative<Resumed>(event);
+  return is_one_of<CheckpointSaved, Evaluated, RatesCut, Resumed>(event);
 }
 
 }  // namespace gleaner

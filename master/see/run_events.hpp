@@ -178,4 +178,9 @@ using RunEvent = std::variant<RecipeChosen, RunStarted, Listening, PageServed, V
                               VolunteerLeft, CheckpointSaved, Evaluated, Paused, Resumed, RatesCut,
                               BackedUp, RunStopped, RunFinished, RunFailed, LogLine>;
 
+template <typename... Kinds>
+bool is_one_of(const RunEvent& event) {
+  return (std::holds_alternative<Kinds>(event) || ...);
+}
+
 }  // namespace gleaner

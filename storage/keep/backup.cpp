@@ -1,11 +1,8 @@
 // Backups by RocksDB's own engine.
 #include "storage/keep/backup.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <rocksdb/utilities/backup_engine.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/os/files.hpp"
 #include "storage/engine/rocks_options.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
@@ -66,35 +64,18 @@ std::error_code put_in_place(const std::string& beside, const std::string& targe
   return error;
 }
 
-// An open file that goes with its object, and its lock with it.
-class LockedFile {
- public:
-  LockedFile() = default;
-
-  explicit LockedFile(const std::string& path)
-      : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-    if (file_ >= 0) is_locked_ = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
-  }
-
-  ~LockedFile() {
-    if (file_ >= 0) ::close(file_);
-  }
-
-  LockedFile(const LockedFile&) = delete;
-  LockedFile& operator=(const LockedFile&) = delete;
-
-  [[nodiscard]] bool exists() const { return file_ >= 0; }
-
-  [[nodiscard]] bool is_locked() const { return is_locked_; }
-
- private:
-  int file_ = -1;
-  bool is_locked_ = false;
-};
-
 }  // namespace
 
 struct BackupFolder::Impl {
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  ~Impl() {
+    writer.reset();
+    if (lock >= 0) os::close_file(lock);
+  }
+
   // A backup's files are read where they lie by whole paths only.
   [[nodiscard]] rocksdb::BackupEngineOptions options() const {
     std::error_code error;
@@ -102,7 +83,7 @@ struct BackupFolder::Impl {
   }
 
   std::string folder;
-  std::unique_ptr<LockedFile> lock;               // of a writer
+  int lock = -1;                                  // an open file of a writer
   std::unique_ptr<rocksdb::BackupEngine> writer;  // one of the two
   std::unique_ptr<rocksdb::BackupEngineReadOnly> reader;
 
@@ -139,17 +120,17 @@ Result<std::unique_ptr<BackupFolder>> BackupFolder::open(const std::string& fold
     impl->reader.reset(opened);
   } else {
     fs::create_directories(folder, error);
-    impl->lock = std::make_unique<LockedFile>(folder + "/LOCK");
-    if (!impl->lock->exists()) {
-      return Error{is_out_of_room(errno) ? ErrorCode::kDiskFull : ErrorCode::kIo,
-                   fmt::format("backups cannot be written to {}: {}", folder,
-                               std::generic_category().message(errno))};
-    }
-    if (!impl->lock->is_locked()) {
+    impl->lock = os::open_locked(folder + "/LOCK", /*makes=*/true);
+    if (impl->lock < 0 && errno == EWOULDBLOCK) {
       return Error{ErrorCode::kBusy,
                    fmt::format("another gleaner-master keeps its backups in {}: name another "
                                "--backup",
                                folder)};
+    }
+    if (impl->lock < 0) {
+      return Error{is_out_of_room(errno) ? ErrorCode::kDiskFull : ErrorCode::kIo,
+                   fmt::format("backups cannot be written to {}: {}", folder,
+                               std::generic_category().message(errno))};
     }
     rocksdb::BackupEngine* opened = nullptr;
     status = rocksdb::BackupEngine::Open(impl->options(), rocksdb::Env::Default(), &opened);

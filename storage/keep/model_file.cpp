@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -13,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -57,7 +57,7 @@ std::uint64_t TensorFile::Tensor::count() const {
 TensorFile::TensorFile() : header_(std::make_unique<Header>()) {}
 
 TensorFile::~TensorFile() {
-  if (map_ != nullptr) ::munmap(const_cast<std::uint8_t*>(map_), size_);
+  os::unmap_file(map_);
 }
 
 Error TensorFile::refuse(const std::string& what) const {
@@ -67,37 +67,29 @@ Error TensorFile::refuse(const std::string& what) const {
 Result<std::unique_ptr<TensorFile>> TensorFile::open(const std::string& path) {
   std::unique_ptr<TensorFile> made(new TensorFile());
   made->path_ = path;
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return made->refuse(std::generic_category().message(errno));
-
-  struct stat facts {};
-
-  const bool has_size = ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
-  made->size_ = has_size ? static_cast<std::uint64_t>(facts.st_size) : 0;
-  if (made->size_ >= kLengthBytes) {
-    void* const map = ::mmap(nullptr, made->size_, PROT_READ, MAP_PRIVATE, file, 0);
-    if (map != MAP_FAILED) made->map_ = static_cast<const std::uint8_t*>(map);
+  const std::optional<os::FileView> map = os::map_file(path);
+  if (!map) return made->refuse(std::generic_category().message(errno));
+  made->map_ = *map;
+  if (map->begin == nullptr || map->bytes < kLengthBytes) {
+    return made->refuse("it is no safetensors file");
   }
-  ::close(file);
-  if (made->map_ == nullptr) return made->refuse("it is no safetensors file");
   if (auto read = made->read_header(); !read) return read.error();
   return made;
 }
 
 Result<void> TensorFile::read_header() {
+  const auto* const bytes = static_cast<const std::uint8_t*>(map_.begin);
+  const std::uint64_t rest = map_.bytes - kLengthBytes;
   std::uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, map_, kLengthBytes);
-  if (std::memcmp(map_, kZipMagic.data(), kZipMagic.size()) == 0) {
+  std::memcpy(&header_bytes, bytes, kLengthBytes);
+  if (std::memcmp(bytes, kZipMagic.data(), kZipMagic.size()) == 0) {
     return refuse("it is an npz file: export the model as NAME.safetensors to begin with it");
   }
-  if (header_bytes > std::min(kHeaderBytesMax, size_ - kLengthBytes)) {
-    return refuse("it is no safetensors file");
-  }
-  const char* const text = reinterpret_cast<const char*>(map_) + kLengthBytes;
-  header_->json = nlohmann::json::parse(text, text + header_bytes, nullptr, false);
+  if (header_bytes > std::min(kHeaderBytesMax, rest)) return refuse("it is no safetensors file");
+  header_->data = bytes + kLengthBytes + header_bytes;
+  header_->data_bytes = rest - header_bytes;
+  header_->json = nlohmann::json::parse(bytes + kLengthBytes, header_->data, nullptr, false);
   if (!header_->json.is_object()) return refuse("its header is no JSON object");
-  header_->data_bytes = size_ - kLengthBytes - header_bytes;
-  header_->data = map_ + kLengthBytes + header_bytes;
   for (const auto& [name, entry] : header_->json.items()) {
     if (!entry.is_object() || !entry.contains("data_offsets")) continue;
     if (!is_tensor(entry, header_->data_bytes)) {
@@ -276,7 +268,6 @@ void ModelFile::plan_safetensors(const std::map<std::string, std::string>& metad
     end += tensor.bytes();
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  constexpr std::size_t kLengthBytes = 8;
   text.resize(aligned(kLengthBytes + text.size()) - kLengthBytes, ' ');
   heads_.push_back(ZipFields().u64(text.size()).text(text).bytes());
   head_offsets_.push_back(0);
@@ -313,12 +304,7 @@ void ModelFile::finish_npz() {
     const std::uint64_t padding =
         heads_[i].size() - numpy_bytes - local_header(name, 0, content, 0).size();
     const std::uint8_t* source = map_ + offsets_[i] - numpy_bytes;
-    uLong checksum = crc32(0, nullptr, 0);
-    for (std::uint64_t done = 0; done < content;) {
-      const auto step = static_cast<uInt>(std::min<std::uint64_t>(content - done, 1U << 30));
-      checksum = crc32(checksum, source + done, step);
-      done += step;
-    }
+    const uLong checksum = crc32_z(0, source, content);
     const std::string head = local_header(name, checksum, content, padding);
     std::memcpy(map_ + head_offsets_[i], head.data(), head.size());
     directory.u32(0x02014b50).u16(kZip64);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/os/files.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -71,8 +72,7 @@ class TensorFile {
   Result<void> read_header();
 
   std::string path_;
-  const std::uint8_t* map_ = nullptr;
-  std::uint64_t size_ = 0;
+  os::FileView map_;
   std::unique_ptr<Header> header_;
   std::map<std::string, std::string> metadata_;
 };

@@ -27,10 +27,6 @@ constexpr std::size_t kDoneKept = 1024;
 constexpr Millis kSpeedWindow{60'000};
 constexpr double kRetrySecondsMax = 60;
 
-double seconds_of(Micros time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
-
 PredictAnswer refusal(unsigned status, const Error& error) {
   return {status, error.message + "\n"};
 }
@@ -295,7 +291,7 @@ void PredictDesk::note(const PredictAnswer& answer, std::uint64_t examples, Inst
     ++figures_.refused;
     return;
   }
-  const double seconds = seconds_of(now - asked);
+  const double seconds = seconds_in(now - asked);
   ++figures_.requests;
   figures_.examples += examples;
   figures_.seconds += seconds;
@@ -322,7 +318,7 @@ PredictFigures PredictDesk::figures() const {
   };
   figures.p50_seconds = at(50);
   figures.p99_seconds = at(99);
-  figures.examples_per_second = static_cast<double>(examples) / std::max(seconds_of(span), 1e-3);
+  figures.examples_per_second = static_cast<double>(examples) / std::max(seconds_in(span), 1e-3);
   return figures;
 }
 

@@ -285,7 +285,7 @@ Result<void> run_dataset_synth(const SynthFlags& flags) {
       write_points(flags.train, source, dimensions, 0, flags.points, flags.force);
   if (!written) return written;
   written_points += flags.points;
-  const double seconds = static_cast<double>((monotonic_now() - started).count()) / 1e6;
+  const double seconds = seconds_in(monotonic_now() - started);
   Json files = Json::array({written_json(flags.train, flags.points)});
   if (!flags.test.empty()) files.push_back(written_json(flags.test, flags.test_points));
   const Json body = {{"written", files},

@@ -196,7 +196,7 @@ Report ModelEvaluation::report() const {
                                              {"recall_at_5", "R@5"},
                                              {"examples_per_second", "examples/s"}});
   for (const Way& way : ways_) {
-    const double seconds = static_cast<double>(way.elapsed.count()) / 1e6;
+    const double seconds = seconds_in(way.elapsed);
     std::vector<Cell>& row = table.rows.emplace_back();
     row.push_back(cell_text(way.name));
     add_precision_cells(row, way.quality.precision());

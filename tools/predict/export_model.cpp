@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <span>
 #include <utility>
 
 #include "common/data/word_model.hpp"
@@ -153,28 +152,6 @@ std::string lines_of(const NameTable& names, const std::vector<std::uint32_t>& l
   return text;
 }
 
-struct TextTensor {
-  TensorSpec spec;
-  std::span<const char> bytes;
-};
-
-std::vector<TextTensor> tensors_of(const ExportTexts& texts) {
-  std::vector<TextTensor> tensors;
-  const auto add = [&](const char* name, const std::string& text) {
-    tensors.push_back({{name, TensorType::kUint8, {text.size()}}, text});
-  };
-  add("metadata", texts.metadata);
-  add(kLabelNamesTensor, texts.label_names);
-  if (!texts.feature_names.empty()) add(kFeatureNamesTensor, texts.feature_names);
-  if (!texts.words.empty()) add(kWordsTensor, texts.words);
-  if (!texts.idf.empty()) {
-    tensors.push_back(
-        {{kIdfTensor, TensorType::kFloat64, {texts.idf.size()}},
-         {reinterpret_cast<const char*>(texts.idf.data()), texts.idf.size() * sizeof(double)}});
-  }
-  return tensors;
-}
-
 }  // namespace
 
 Result<ExportTexts> export_texts(const RunIdentity& identity,
@@ -199,19 +176,21 @@ Result<ExportTexts> export_texts(const RunIdentity& identity,
   return texts;
 }
 
-std::vector<TensorSpec> text_tensors(const ExportTexts& texts) {
-  std::vector<TensorSpec> specs;
-  for (TextTensor& tensor : tensors_of(texts)) specs.push_back(std::move(tensor.spec));
-  return specs;
-}
-
-void fill_texts(const ExportTexts& texts, ModelFile& file, std::size_t first) {
-  for (const TextTensor& tensor : tensors_of(texts)) {
-    if (!tensor.bytes.empty()) {
-      std::memcpy(file.data(first).data(), tensor.bytes.data(), tensor.bytes.size());
-    }
-    ++first;
+std::vector<TextTensor> text_tensors(const ExportTexts& texts) {
+  std::vector<TextTensor> tensors;
+  const auto add = [&](const char* name, const std::string& text) {
+    tensors.push_back({{name, TensorType::kUint8, {text.size()}}, text});
+  };
+  add("metadata", texts.metadata);
+  add(kLabelNamesTensor, texts.label_names);
+  if (!texts.feature_names.empty()) add(kFeatureNamesTensor, texts.feature_names);
+  if (!texts.words.empty()) add(kWordsTensor, texts.words);
+  if (!texts.idf.empty()) {
+    tensors.push_back(
+        {{kIdfTensor, TensorType::kFloat64, {texts.idf.size()}},
+         {reinterpret_cast<const char*>(texts.idf.data()), texts.idf.size() * sizeof(double)}});
   }
+  return tensors;
 }
 
 namespace {

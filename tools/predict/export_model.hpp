@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,14 @@ Result<ExportTexts> export_texts(const RunIdentity& identity,
                                  const std::string& data, const std::string& labels_file,
                                  const std::vector<std::uint32_t>& labels);
 
-// metadata and label_names, and those of feature_names, words and idf that are known.
-std::vector<TensorSpec> text_tensors(const ExportTexts& texts);
+struct TextTensor {
+  TensorSpec spec;
+  std::span<const char> bytes;
+};
 
-// Fills the tensors of text_tensors(), which are the file's from `first` on.
-void fill_texts(const ExportTexts& texts, ModelFile& file, std::size_t first);
+// metadata and label_names, and those of feature_names, words and idf that are known. `texts`
+// outlives them.
+std::vector<TextTensor> text_tensors(const ExportTexts& texts);
 
 // The tensors of a model without a hidden layer: each label's wide row, as a row of a sparse matrix
 // in CSR form. One thread.

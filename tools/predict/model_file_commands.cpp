@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -213,10 +212,13 @@ Result<void> write_file(const ExportFlags& flags, ModelFileForm form,
   const auto texts = export_texts(identity, *metadata, data, flags.labels, rows.labels());
   if (!texts) return texts.error();
   const std::size_t first_text = tensors.size();
-  std::ranges::move(text_tensors(*texts), std::back_inserter(tensors));
+  const std::vector<TextTensor> contents = text_tensors(*texts);
+  for (const TextTensor& content : contents) tensors.push_back(content.spec);
   auto file = ModelFile::create(flags.target, form, std::move(tensors), *metadata);
   if (!file) return file.error();
-  fill_texts(*texts, **file, first_text);
+  for (std::size_t i = 0; i < contents.size(); ++i) {
+    std::ranges::copy(contents[i].bytes, (*file)->data(first_text + i).begin());
+  }
   if (auto filled = fill(**file); !filled) return filled;
   if (auto finished = (*file)->finish(); !finished) return finished;
   return print_report(report_of(flags, parts, rows, **file, identity.model, !texts->words.empty()),

@@ -129,10 +129,6 @@ namespace {
 constexpr std::uint64_t kExamplesOfFolder = 5;
 constexpr const char* kTestFile = "test.txt";
 
-Dimensions dimensions_of(const ModelConfig& config) {
-  return {config.features, config.labels};
-}
-
 // The path of a file of the folder --data, which must be there.
 Result<std::string> required_file(const std::string& folder, const char* file) {
   std::string path = (std::filesystem::path(folder) / file).string();
@@ -180,7 +176,7 @@ Result<Source> open_folder(const PredictFlags& flags, const ModelConfig& config,
   auto points = PredictExamples::open(*path, options, {});
   if (!points) return points.error();
   const std::optional<Dimensions> announced = (*points)->announced();
-  if (announced && *announced != dimensions_of(config)) {
+  if (announced && announced != options.limits) {
     return Error{
         ErrorCode::kInvalidData,
         fmt::format("{} is of {} features and {} labels, the model of {} and {}: it is "
@@ -189,21 +185,14 @@ Result<Source> open_folder(const PredictFlags& flags, const ModelConfig& config,
   }
   Source source;
   source.choose = flags.examples > 0 ? flags.examples : kExamplesOfFolder;
-  const auto load = [&](const char* file, std::optional<std::uint64_t> count, const char* of_what,
-                        NameTable& names) -> Result<void> {
-    Result<NameTable> loaded = required_names(flags.data, file, count, of_what);
-    if (!loaded) return loaded.error();
-    names = std::move(*loaded);
-    return {};
-  };
-  auto loaded = load("labels.txt", config.labels, "labels", source.names.labels);
-  if (loaded) {
-    loaded = load("features.txt", config.features, "features", source.names.features);
-  }
-  if (loaded) {
-    loaded = load("test.points.txt", (*points)->announced_points(), "points", source.names.points);
-  }
-  if (!loaded) return loaded.error();
+  auto labels = required_names(flags.data, "labels.txt", config.labels, "labels");
+  if (!labels) return labels.error();
+  auto features = required_names(flags.data, "features.txt", config.features, "features");
+  if (!features) return features.error();
+  auto names =
+      required_names(flags.data, "test.points.txt", (*points)->announced_points(), "points");
+  if (!names) return names.error();
+  source.names = {std::move(*labels), std::move(*features), std::move(*names)};
   source.points = std::move(*points);
   return source;
 }

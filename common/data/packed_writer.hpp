@@ -27,8 +27,6 @@ class PackedWriter {
 
   [[nodiscard]] std::uint64_t points() const { return header_.points; }
 
-  [[nodiscard]] std::uint64_t bytes() const { return rows_->size() + index_->size(); }
-
  private:
   PackedWriter(std::unique_ptr<AtomicFile> rows, std::unique_ptr<AtomicFile> index, bool normalize);
 

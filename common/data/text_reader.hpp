@@ -64,9 +64,6 @@ class TextReader {
 
   [[nodiscard]] const ByteSource& source() const { return lines_.source(); }
 
-  // Number of the line that the last point stood on.
-  [[nodiscard]] std::uint64_t line_number() const { return lines_.line_number(); }
-
  private:
   TextReader(std::unique_ptr<ByteSource> source, const TextOptions& options);
 

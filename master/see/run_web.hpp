@@ -37,9 +37,6 @@ class RunWeb {
   // Whom it shows the run beyond this machine from now on.
   void admit_by(std::shared_ptr<const PageAccess> access);
 
-  // Where it answers.
-  [[nodiscard]] const HostPort& address() const { return server_->address(); }
-
   // The addresses that people are told.
   [[nodiscard]] PageServed served() const;
 

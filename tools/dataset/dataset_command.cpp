@@ -1,7 +1,5 @@
 #include "tools/dataset/dataset_command.hpp"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -245,19 +243,6 @@ void add_convert(CLI::App& dataset, int& exit_status) {
       kExitCodes);
 }
 
-// Words that earlier versions had, and what does their work; --help does not show them.
-void add_earlier_verbs(CLI::App& dataset, int& exit_status) {
-  for (const auto& [earlier, verb] :
-       {std::pair("validate", "gleaner dataset info"), std::pair("stats", "gleaner dataset info"),
-        std::pair("sample", "gleaner dataset split --sample"),
-        std::pair("debian", "tools/dataset/debian.py")}) {
-    dataset.add_subcommand(earlier)->group("")->allow_extras()->callback([=, &exit_status] {
-      exit_status = report(
-          Error{ErrorCode::kInvalidArgument, fmt::format("'dataset {}' is now {}", earlier, verb)});
-    });
-  }
-}
-
 }  // namespace
 
 void add_read_flags(CLI::App& verb, ReadFlags& flags) {
@@ -278,7 +263,6 @@ void add_dataset_commands(CLI::App& app, int& exit_status) {
   add_convert(dataset, exit_status);
   add_pack(dataset, exit_status);
   add_split(dataset, exit_status);
-  add_earlier_verbs(dataset, exit_status);
   add_synth(dataset, exit_status);
 }
 

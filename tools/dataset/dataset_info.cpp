@@ -58,8 +58,8 @@ void count(std::vector<std::uint32_t>& counts, std::uint32_t id) {
   ++counts[id];
 }
 
-double percent(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 std::vector<std::string> warnings_for(const DatasetStatistics::Summary& summary,
@@ -68,7 +68,7 @@ std::vector<std::string> warnings_for(const DatasetStatistics::Summary& summary,
   const auto warn = [&](std::uint64_t number, std::uint64_t whole, const char* sentence) {
     if (number == 0) return;
     warnings.push_back(
-        fmt::format("{} {} ({:.1f} %)", grouped(number), sentence, percent(number, whole)));
+        fmt::format("{} {} ({:.1f} %)", grouped(number), sentence, 100 * ratio(number, whole)));
   };
   warn(summary.points_without_labels, summary.points,
        "examples have no labels; they teach only what not to expect");
@@ -91,11 +91,12 @@ std::vector<std::string> warnings_for(const DatasetStatistics::Summary& summary,
   }
   if (!summary.frequent_labels.empty()) {
     const LabelCount top = summary.frequent_labels[0];
-    if (percent(top.points, summary.points) > 50) {
+    const double percent = 100 * ratio(top.points, summary.points);
+    if (percent > 50) {
       warnings.push_back(
           fmt::format("Label {} is on {:.0f} % of the examples: naming it always "
                       "gives that precision at 1",
-                      top.label, percent(top.points, summary.points)));
+                      top.label, percent));
     }
   }
   return warnings;
@@ -284,10 +285,6 @@ Result<void> read_packed(const InfoFlags& flags, const TextOptions& options, Pro
   return {};
 }
 
-double mean(std::uint64_t sum, std::uint64_t count) {
-  return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count);
-}
-
 std::string bin_name(const PowerHistogram::Bin& bin) {
   if (bin.first == bin.last) return grouped(bin.first);
   return grouped(bin.first) + "-" + grouped(bin.last);
@@ -344,10 +341,6 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> curve_of(const Ranks& ranks
   return curve;
 }
 
-Cell share_of(std::uint64_t part, std::uint64_t whole) {
-  return cell_share(whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole));
-}
-
 Report classes_of(const std::vector<std::uint32_t>& by_label, const Ranks& ranks) {
   const FrequencyClasses classes(by_label);
   std::array<std::uint64_t, kFrequencyClasses> occurrences{};
@@ -367,9 +360,10 @@ Report classes_of(const std::vector<std::uint32_t>& by_label, const Ranks& ranks
   for (std::size_t c = 0; c < kFrequencyClasses; ++c) {
     const FrequencyClasses::Extent& extent = classes.extent(c);
     table.rows.push_back({cell_text(names[c]), cell_count(extent.labels),
-                          share_of(extent.labels, by_label.size()), cell_count(extent.points_min),
-                          cell_count(extent.points_max), cell_count(occurrences[c]),
-                          share_of(occurrences[c], ranks.occurrences)});
+                          cell_share(ratio(extent.labels, by_label.size())),
+                          cell_count(extent.points_min), cell_count(extent.points_max),
+                          cell_count(occurrences[c]),
+                          cell_share(ratio(occurrences[c], ranks.occurrences))});
   }
   return report;
 }
@@ -400,8 +394,8 @@ std::string as_text(const InfoFlags& flags, const Contents& contents, const Name
       "  features  {:>15}   {} occur, {:.1f} per example, values {:g} to {:g}\n"
       "  labels    {:>15}   {} occur, {:.2f} per example\n",
       flags.source, contents.form, grouped(s.points), grouped(s.dimensions.features),
-      grouped(s.seen.features), mean(s.feature_entries, s.points), s.value_min, s.value_max,
-      grouped(s.dimensions.labels), grouped(s.seen.labels), mean(s.label_entries, s.points));
+      grouped(s.seen.features), ratio(s.feature_entries, s.points), s.value_min, s.value_max,
+      grouped(s.dimensions.labels), grouped(s.seen.labels), ratio(s.label_entries, s.points));
   if (const PackedDataset* packed = contents.packed.get()) {
     text += fmt::format("  fingerprint {:016x}, rows {}normalised, {} bytes\n",
                         packed->fingerprint(), packed->summary().is_normalized ? "" : "not ",
@@ -452,8 +446,8 @@ std::string as_json(const InfoFlags& flags, const Contents& contents, const Prob
                {"labels_seen", s.seen.labels},
                {"feature_entries", s.feature_entries},
                {"label_entries", s.label_entries},
-               {"features_per_point", mean(s.feature_entries, s.points)},
-               {"labels_per_point", mean(s.label_entries, s.points)},
+               {"features_per_point", ratio(s.feature_entries, s.points)},
+               {"labels_per_point", ratio(s.label_entries, s.points)},
                {"points_without_labels", s.points_without_labels},
                {"points_without_features", s.points_without_features},
                {"value_min", s.value_min},

@@ -62,14 +62,6 @@ const char* PointStream::form() const {
   return text_->format() == TextFormat::kXc ? "XC text" : "libsvm text";
 }
 
-std::uint64_t PointStream::position() const {
-  return text_ ? text_->source().position() : next_;
-}
-
-std::uint64_t PointStream::total() const {
-  return text_ ? text_->source().total() : packed_->points();
-}
-
 Result<void> for_each_point(PointStream& stream, const char* doing, std::uint64_t total,
                             const std::function<Result<void>(const Point&, std::uint64_t)>& use) {
   ProgressLine progress(doing);

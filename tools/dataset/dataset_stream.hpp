@@ -38,10 +38,6 @@ class PointStream {
   // Null unless packed.
   [[nodiscard]] const PackedDataset* packed() const { return packed_.get(); }
 
-  // How far reading has come, in units that only their quotient matters of.
-  [[nodiscard]] std::uint64_t position() const;
-  [[nodiscard]] std::uint64_t total() const;
-
  private:
   PointStream() = default;
 

@@ -35,9 +35,7 @@ TEST_CASE("dataset commands: every verb explains itself with examples", "[datase
     CHECK(run(folder, {verb, "--no-such-flag"}).status == 2);
   }
   CHECK(run(folder, {}).status == 2);
-  const Run earlier = run(folder, {"validate", "a.txt"});
-  CHECK(earlier.status == 2);
-  CHECK(earlier.err == "gleaner: 'dataset validate' is now gleaner dataset info\n");
+  CHECK(run(folder, {"validate", "a.txt"}).status == 2);
 }
 
 TEST_CASE("dataset commands: synth writes what it says, the same for the same seed",

@@ -23,14 +23,6 @@ void note(const PackOptions& options, const std::string& sentence) {
   if (options.on_note) options.on_note(sentence);
 }
 
-Dimensions packed_dimensions(const TextReader& reader, const PackOptions& options) {
-  if (options.text.limits) return *options.text.limits;
-  const Dimensions found = reader.announced().value_or(reader.used());
-  // Without any label or feature in the file there is still one of each, never seen.
-  return {std::max({found.features, options.at_least.features, std::uint32_t{1}}),
-          std::max({found.labels, options.at_least.labels, std::uint32_t{1}})};
-}
-
 Result<void> copy_points(TextReader& reader, PackedWriter& writer, const PackOptions& options) {
   Point point;
   for (;;) {
@@ -48,7 +40,7 @@ Result<void> copy_points(TextReader& reader, PackedWriter& writer, const PackOpt
 // A packed file given by name is used as it is, if it fits what is asked for.
 Result<std::unique_ptr<PackedDataset>> open_packed(const std::string& path,
                                                    const PackOptions& options) {
-  Result<std::unique_ptr<PackedDataset>> dataset = PackedDataset::open(path, options.open);
+  Result<std::unique_ptr<PackedDataset>> dataset = PackedDataset::open(path);
   if (!dataset) return dataset;
   const PackedSummary summary = (*dataset)->summary();
   if (summary.is_normalized != options.normalize) {
@@ -58,16 +50,7 @@ Result<std::unique_ptr<PackedDataset>> open_packed(const std::string& path,
                              path, summary.is_normalized ? "" : "not ",
                              options.normalize ? "normalised" : "unchanged")};
   }
-  if (!options.text.limits) return dataset;
-  const Dimensions limits = *options.text.limits;
-  if (summary.used.features > limits.features || summary.used.labels > limits.labels) {
-    return Error{ErrorCode::kInvalidData,
-                 fmt::format("{}: expected ids below {} features and {} labels as {} has them, "
-                             "found feature ids up to {} and label ids up to {}{}",
-                             path, limits.features, limits.labels, options.text.limits_name,
-                             std::int64_t{summary.used.features} - 1,
-                             std::int64_t{summary.used.labels} - 1, options.text.limits_remedy)};
-  }
+  if (auto fits = check_limits(**dataset, options.text); !fits) return fits.error();
   return dataset;
 }
 
@@ -76,7 +59,7 @@ std::unique_ptr<PackedDataset> open_cache(const std::string& path, const std::st
                                           const PackOptions& options) {
   std::error_code error;
   if (!fs::exists(path, error)) return nullptr;
-  Result<std::unique_ptr<PackedDataset>> dataset = PackedDataset::open(path, options.open);
+  Result<std::unique_ptr<PackedDataset>> dataset = PackedDataset::open(path);
   if (!dataset) {
     note(options,
          fmt::format("The cache cannot be used and is made again ({}).", dataset.error().message));
@@ -99,6 +82,18 @@ bool is_writable(const std::string& path) {
 
 }  // namespace
 
+Result<void> check_limits(const PackedDataset& dataset, const TextOptions& text) {
+  if (!text.limits) return {};
+  const Dimensions limits = *text.limits, used = dataset.summary().used;
+  if (used.features <= limits.features && used.labels <= limits.labels) return {};
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{}: expected ids below {} features and {} labels as {} has them, "
+                           "found feature ids up to {} and label ids up to {}{}",
+                           dataset.path(), limits.features, limits.labels, text.limits_name,
+                           std::int64_t{used.features} - 1, std::int64_t{used.labels} - 1,
+                           text.limits_remedy)};
+}
+
 Result<void> pack_text(const std::string& source, const std::string& target, const std::string& key,
                        const PackOptions& options, AtomicFile::Existing existing) {
   Result<std::unique_ptr<ByteSource>> bytes = open_file_source(source);
@@ -109,8 +104,8 @@ Result<void> pack_text(const std::string& source, const std::string& target, con
   if (!writer) return writer.error();
   Result<void> copied = copy_points(**reader, **writer, options);
   if (!copied) return copied;
-  return (*writer)->finish(packed_dimensions(**reader, options), (*reader)->irregularities(), key,
-                           existing);
+  const Dimensions dimensions = options.text.limits.value_or((*reader)->dimensions());
+  return (*writer)->finish(dimensions, (*reader)->irregularities(), key, existing);
 }
 
 Result<std::unique_ptr<PackedDataset>> open_or_pack(const std::string& path,
@@ -138,7 +133,7 @@ Result<std::unique_ptr<PackedDataset>> open_or_pack(const std::string& path,
     return Error{ErrorCode::kInvalidData,
                  path + ": changed while it was read; start again when it is complete"};
   }
-  return PackedDataset::open(*target, options.open);
+  return PackedDataset::open(*target);
 }
 
 namespace {
@@ -175,10 +170,6 @@ bool is_marked_read_only(const std::string& path) {
   return ::stat(folder.c_str(), &status) == 0 && (status.st_mode & 0222) == 0;
 }
 
-std::string dimensions_text(const std::optional<Dimensions>& dimensions) {
-  return dimensions ? fmt::format("{}x{}", dimensions->features, dimensions->labels) : "none";
-}
-
 }  // namespace
 
 Result<std::string> source_key(const std::string& path, const PackOptions& options) {
@@ -189,15 +180,16 @@ Result<std::string> source_key(const std::string& path, const PackOptions& optio
     return Error{code, fmt::format("{}: cannot be opened: {}", path,
                                    std::generic_category().message(errno))};
   }
+  const auto& limits = options.text.limits;
+  // The last line stands in the keys of all caches that there are.
   return fmt::format(
       "gleaner packed {}\nbytes {}\nchanged {}.{:09}, {}.{:09}\ninode {}\nformat {}\nfirst feature "
-      "{}\n"
-      "normalize {}\nlimits {}\nat least {}\n",
+      "{}\nnormalize {}\nlimits {}\nat least 0x0\n",
       packed::kVersion, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
       status.st_ctim.tv_sec, status.st_ctim.tv_nsec, status.st_ino,
       static_cast<int>(options.text.format), options.text.libsvm_first_feature,
-      options.normalize ? 1 : 0, dimensions_text(options.text.limits),
-      dimensions_text(options.at_least));
+      options.normalize ? 1 : 0,
+      limits ? fmt::format("{}x{}", limits->features, limits->labels) : "none");
 }
 
 std::vector<std::string> cache_candidates(const std::string& path, const PackOptions& options) {

@@ -19,10 +19,7 @@ namespace gleaner {
 struct PackOptions {
   TextOptions text;  // text.limits: the dimensions of the training set, when opening the test set
   bool normalize = true;  // rows of Euclidean length 1
-  // For training files in libsvm form, which announce nothing: at least these dimensions.
-  Dimensions at_least;
   std::string cache_dir;  // instead of beside the file
-  OpenOptions open;
   // Called now and then while packing: bytes of the text file read, and of how many.
   std::function<void(std::uint64_t done, std::uint64_t total)> on_progress;
   // Sentences for a person: that a cache is made, or why one is made again.
@@ -34,6 +31,9 @@ struct PackOptions {
 // them are refused. A cache that is stale or damaged is made again.
 Result<std::unique_ptr<PackedDataset>> open_or_pack(const std::string& path,
                                                     const PackOptions& options = {});
+
+// kInvalidData where the file uses ids beyond text.limits.
+Result<void> check_limits(const PackedDataset& dataset, const TextOptions& text);
 
 // Packs the text file `source` into `target`. `key` is stored with it.
 Result<void> pack_text(const std::string& source, const std::string& target, const std::string& key,

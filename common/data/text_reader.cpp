@@ -198,6 +198,11 @@ Result<void> TextReader::check_end() {
                             announced_points_ ? " as the header announces" : " or more", points_));
 }
 
+Dimensions TextReader::dimensions() const {
+  const Dimensions found = announced_.value_or(used_);
+  return {std::max(found.features, 1U), std::max(found.labels, 1U)};
+}
+
 Result<bool> TextReader::next(Point& point) {
   for (;;) {
     std::string_view line;

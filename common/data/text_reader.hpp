@@ -55,6 +55,10 @@ class TextReader {
 
   [[nodiscard]] std::optional<std::uint64_t> announced_points() const { return announced_points_; }
 
+  // As announced, or else of what has been read: without any label or feature in the file there is
+  // still one of each, never seen.
+  [[nodiscard]] Dimensions dimensions() const;
+
   // The points read so far.
   [[nodiscard]] std::uint64_t points() const { return points_; }
 

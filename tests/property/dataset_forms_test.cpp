@@ -168,7 +168,7 @@ TEST_CASE("data set forms: text of any form packs to the same points and fingerp
     options.normalize = false;
     options.text.libsvm_first_feature = static_cast<std::uint32_t>(rng.next_below(2));
     options.text.format = is_xc ? TextFormat::kXc : TextFormat::kLibsvm;
-    if (!is_xc) options.at_least = set.dimensions;
+    if (!is_xc) options.text.limits = set.dimensions;
     write_file(folder.file("messy"),
                compressed(rng, messy_text(rng, set, is_xc, options.text.libsvm_first_feature)));
     const auto messy = open_or_pack(folder.file("messy"), options);

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "common/data/name_table.hpp"
+#include "common/data/open_or_pack.hpp"
 #include "common/data/packed_format.hpp"
 #include "common/result.hpp"
 #include "tools/cli/charts.hpp"
@@ -268,17 +269,11 @@ Result<void> read_packed(const InfoFlags& flags, const TextOptions& options, Pro
     }
     progress.show(first, dataset.points(), "examples");
   }
-  const PackedSummary summary = dataset.summary();
-  if (options.limits && (summary.used.features > options.limits->features ||
-                         summary.used.labels > options.limits->labels)) {
-    problems.add(cell_none(), cell_none(),
-                 fmt::format("{}: expected ids below {} features and {} labels as {} has them, "
-                             "found {} and {}",
-                             flags.source, options.limits->features, options.limits->labels,
-                             options.limits_name, summary.used.features, summary.used.labels));
+  if (auto fits = check_limits(dataset, options); !fits) {
+    problems.add(cell_none(), cell_none(), fits.error().message);
   }
   contents.form = "packed";
-  contents.irregularities = summary.irregularities;
+  contents.irregularities = dataset.summary().irregularities;
   contents.summary =
       contents.statistics.summary({dataset.features(), dataset.labels()}, contents.irregularities);
   contents.packed = std::move(*opened);

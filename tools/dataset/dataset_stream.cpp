@@ -1,7 +1,5 @@
 #include "tools/dataset/dataset_stream.hpp"
 
-#include <algorithm>
-
 #include "common/data/packed_dataset.hpp"
 #include "tools/cli/console.hpp"
 
@@ -47,10 +45,7 @@ std::optional<std::uint64_t> PointStream::announced_points() const {
 }
 
 Dimensions PointStream::dimensions() const {
-  if (text_ && text_->announced()) return *text_->announced();
-  // Without any label or feature in the file there is still one of each, never seen.
-  if (text_) return {std::max(text_->used().features, 1U), std::max(text_->used().labels, 1U)};
-  return {packed_->features(), packed_->labels()};
+  return text_ ? text_->dimensions() : Dimensions{packed_->features(), packed_->labels()};
 }
 
 Irregularities PointStream::irregularities() const {

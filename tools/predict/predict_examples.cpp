@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/counter_random.hpp"
+#include "common/data/open_or_pack.hpp"
 #include "common/order_statistics.hpp"
 #include "common/result.hpp"
 
@@ -16,18 +17,6 @@ namespace {
 
 std::unique_ptr<ByteSource> standard_input(std::function<Result<void>()> before_wait) {
   return open_stream_source(::dup(STDIN_FILENO), kStandardInputName, std::move(before_wait));
-}
-
-// Text is checked line by line as it is read; a packed file knows its largest ids.
-Result<void> check_packed(const PackedDataset& packed, const Dimensions& limits,
-                          const std::string& limits_name) {
-  const Dimensions used = packed.summary().used;
-  if (used.features <= limits.features && used.labels <= limits.labels) return {};
-  return Error{ErrorCode::kInvalidData,
-               fmt::format("{} uses {} features and {} labels, but {} has {} and {}: it is of "
-                           "another data set",
-                           packed.path(), used.features, used.labels, limits_name, limits.features,
-                           limits.labels)};
 }
 
 }  // namespace
@@ -43,9 +32,9 @@ Result<std::unique_ptr<PredictExamples>> PredictExamples::open(
                     : PointStream::open(path, options);
   if (!opened) return points->input_error(opened.error());
   points->examples_ = std::move(*opened);
+  // Text is checked line by line as it is read; a packed file knows its largest ids.
   if (const PackedDataset* packed = points->examples_->packed()) {
-    auto fits = check_packed(*packed, *options.limits, options.limits_name);
-    if (!fits) return fits.error();
+    if (auto fits = check_limits(*packed, options); !fits) return fits.error();
   }
   return points;
 }

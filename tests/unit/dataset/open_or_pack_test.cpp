@@ -190,17 +190,6 @@ TEST_CASE("open or pack: a test set takes on the training set's dimensions", "[o
   CHECK(open_or_pack(folder.file("more.txt.gleaner"), options).ok());
 }
 
-TEST_CASE("open or pack: libsvm training sets get the dimensions asked for at least",
-          "[open_or_pack]") {
-  const TempFolder folder;
-  write_file(folder.file("a.svm"), "3 10:1\n");
-  PackOptions options;
-  options.at_least = {7, 30};
-  const auto dataset = std::move(open_or_pack(folder.file("a.svm"), options)).value();
-  CHECK(dataset->features() == 10);
-  CHECK(dataset->labels() == 30);
-}
-
 TEST_CASE("open or pack: a packed file normalised otherwise than asked is refused",
           "[open_or_pack]") {
   const TempFolder folder;

@@ -75,7 +75,8 @@ TEST_CASE("predict points: packed files are read, and refused when beyond the mo
   CHECK(points->announced() == Dimensions{20, 10});
   CHECK(require_value(count_points(*points)) == 300);
   check_error(open(pack.output, {19, 10}), ErrorCode::kInvalidData,
-              "uses 20 features and 10 labels, but the model has 19 and 10");
+              "expected ids below 19 features and 10 labels as the model has them, "
+              "found feature ids up to 19 and label ids up to 9");
   CHECK_FALSE(require_value(open(text, {20, 10}))->is_normalised());
 }
 

@@ -155,26 +155,6 @@ void add_synth(CLI::App& dataset, int& exit_status) {
               kExitCodes);
 }
 
-// Between forms, or from texts.
-struct ConvertAnyFlags {
-  ConvertFlags set;
-  TextFlags text;
-};
-
-Result<void> run_convert_any(ConvertAnyFlags& flags) {
-  if (flags.text.fields.text.empty() && flags.text.vocabulary.empty()) {
-    return run_dataset_convert(flags.set);
-  }
-  auto rule = parse_word_rule(flags.text.words);
-  if (!rule) return rule.error();
-  flags.text.rule = *rule;
-  flags.text.source = flags.set.source;
-  flags.text.output = flags.set.output;
-  flags.text.force = flags.set.force;
-  flags.text.json = flags.set.json;
-  return run_dataset_text(flags.text);
-}
-
 void add_text_flags(CLI::App& verb, TextFlags& flags) {
   const auto add = [&](const char* name, auto& value, const char* what) {
     return verb.add_option(name, value, what)->group("Texts and tags");
@@ -209,25 +189,24 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
 void add_convert(CLI::App& dataset, int& exit_status) {
   CLI::App& verb = *dataset.add_subcommand(
       "convert", "from one form of data set to another, or from texts with tags");
-  auto flags = set_action<ConvertAnyFlags>(verb, exit_status, run_convert_any);
-  verb.add_option("source", flags->set.source,
+  auto flags = set_action<ConvertFlags>(verb, exit_status, run_dataset_convert);
+  verb.add_option("source", flags->source,
                   "data set in any form; or CSV, TSV or JSON, also - for standard input")
       ->required();
-  verb.add_option("--output", flags->set.output,
-                  "file to write; a folder for a new data set of texts")
+  verb.add_option("--output", flags->output, "file to write; a folder for a new data set of texts")
       ->required();
-  verb.add_option("--to", flags->set.to,
+  verb.add_option("--to", flags->to,
                   "form to write; unless given, as the name ends: .gleaner, .svm or .libsvm, else "
                   "xc")
       ->check(CLI::IsMember({"xc", "libsvm", "packed"}));
-  verb.add_option("--like", flags->set.like,
+  verb.add_option("--like", flags->like,
                   "take on this data set's numbers of features and labels, and refuse ids beyond");
-  verb.add_flag("--no-normalize", flags->set.no_normalize,
+  verb.add_flag("--no-normalize", flags->no_normalize,
                 "keep values as they are instead of scaling packed rows to length 1");
-  add_read_flags(verb, flags->set.read);
+  add_read_flags(verb, flags->read);
   add_text_flags(verb, flags->text);
-  add_json(verb, flags->set.json);
-  add_force(verb, flags->set.force);
+  add_json(verb, flags->json);
+  add_force(verb, flags->force);
   verb.footer(
       std::string("With --text, writes train.txt, labels.txt, features.txt, words.json and "
                   "train.points.txt into a\nfolder, and with --share also test.txt and "

@@ -26,18 +26,36 @@ struct InfoFlags {
 // Prints to stdout. kInvalidData when the set cannot be trained on as it is.
 Result<void> run_dataset_info(const InfoFlags& flags);
 
+// How texts become examples.
+struct TextFlags {
+  std::string vocabulary;  // folder whose words and labels to use instead of learning them
+  std::string form;        // csv, tsv or json; empty: recognised
+  std::string separator;   // of fields: a character or "tab"; empty: recognised
+  std::string quote;       // double or none; empty: double but for TSV
+  std::string encoding;    // empty: recognised
+  TextFields fields;       // without a separator of tags, that is recognised
+  std::string words = to_string(kDefaultWords);
+  std::uint32_t count_min = 2;      // training points that have a word
+  std::uint32_t tag_count_min = 1;  // training points that have a tag
+  double test_share = 0;
+  std::uint64_t seed = 1;
+};
+
 struct ConvertFlags {
   std::string source;
-  std::string output;
-  std::string to;    // xc, libsvm, packed; empty: as the output's name ends
-  std::string like;  // data set whose dimensions the result takes on
+  std::string output;  // of texts without a vocabulary, a folder
+  std::string to;      // xc, libsvm, packed; empty: as the output's name ends
+  std::string like;    // data set whose dimensions the result takes on
   ReadFlags read;
+  TextFlags text;
   bool no_normalize = false;
   bool json = false;
   bool force = false;
 };
 
+// Converts between forms, or from texts where a text field or a vocabulary is named.
 Result<void> run_dataset_convert(const ConvertFlags& flags);
+Result<void> run_dataset_text(const ConvertFlags& flags);
 
 struct PackFlags {
   std::string source;
@@ -101,27 +119,6 @@ struct SynthFlags {
 };
 
 Result<void> run_dataset_synth(const SynthFlags& flags);
-
-struct TextFlags {
-  std::string source;
-  std::string output;      // a folder; with `vocabulary`, a file
-  std::string vocabulary;  // folder whose words and labels to use instead of learning them
-  std::string form;        // csv, tsv or json; empty: recognised
-  std::string separator;   // of fields: a character or "tab"; empty: recognised
-  std::string quote;       // double or none; empty: double but for TSV
-  std::string encoding;    // empty: recognised
-  TextFields fields;       // without a separator of tags, that is recognised
-  WordRule rule = kDefaultWords;
-  std::string words = to_string(kDefaultWords);
-  std::uint32_t count_min = 2;      // training points that have a word
-  std::uint32_t tag_count_min = 1;  // training points that have a tag
-  double test_share = 0;
-  std::uint64_t seed = 1;
-  bool json = false;
-  bool force = false;
-};
-
-Result<void> run_dataset_text(const TextFlags& flags);
 
 // Adds the flags that every verb has that reads a text file of points.
 void add_read_flags(CLI::App& verb, ReadFlags& flags);

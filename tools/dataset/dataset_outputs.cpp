@@ -39,6 +39,9 @@ Result<void> copy_set(const std::string& source, const TextOptions& text, std::u
 }  // namespace
 
 Result<void> run_dataset_convert(const ConvertFlags& flags) {
+  if (!flags.text.fields.text.empty() || !flags.text.vocabulary.empty()) {
+    return run_dataset_text(flags);
+  }
   if (auto guarded = guard_outputs({flags.output}, flags.force); !guarded) return guarded;
   const SetOutputOptions options{form_wanted(flags), flags.read.first_feature, !flags.no_normalize};
   if (auto fits = refuse_packing_twice(flags.source, options.form); !fits) return fits;

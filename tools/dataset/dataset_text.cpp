@@ -201,7 +201,7 @@ std::string TextPart::reading(const Vocabulary& labels) const {
 }
 
 // Prints what became of the source; the first part shows how it was read.
-Result<void> print_text_done(const TextFlags& flags, const TextSource& source,
+Result<void> print_text_done(const ConvertFlags& flags, const TextSource& source,
                              const Vocabulary& labels, Dimensions dimensions,
                              const std::vector<const TextPart*>& parts) {
   Json files = Json::array();
@@ -235,21 +235,21 @@ struct Learned {
   }
 };
 
-bool is_for_test(const TextFlags& flags, std::uint64_t index) {
-  return flags.test_share > 0 && is_test_point(flags.seed, index, flags.test_share);
+bool is_for_test(const ConvertFlags& flags, std::uint64_t index) {
+  return flags.text.test_share > 0 && is_test_point(flags.text.seed, index, flags.text.test_share);
 }
 
-Result<Learned> learn(const TextFlags& flags, TextSource& source) {
+Result<Learned> learn(const ConvertFlags& flags, const WordRule& rule, TextSource& source) {
   Learned learned;
   learned.model.fields = source.fields();
-  learned.model.rule = flags.rule;
+  learned.model.rule = rule;
   const auto count = [&](const TextRecord& record, std::uint64_t index) -> Result<void> {
     if (is_for_test(flags, index)) {
       ++learned.test_points;
       return {};
     }
     ++learned.model.points;
-    for (const auto& [word, times] : counted_words(flags.rule, record.text)) {
+    for (const auto& [word, times] : counted_words(rule, record.text)) {
       learned.model.words.count(word);
     }
     const std::set<std::string> tags(record.tags.begin(), record.tags.end());
@@ -258,8 +258,8 @@ Result<Learned> learn(const TextFlags& flags, TextSource& source) {
   };
   Result<std::uint64_t> records = source.for_each("Counting words in", count);
   if (!records) return records.error();
-  learned.model.words.number(flags.count_min);
-  learned.labels.number(flags.tag_count_min);
+  learned.model.words.number(flags.text.count_min);
+  learned.labels.number(flags.text.tag_count_min);
   const Dimensions found = learned.dimensions();
   if (found.features == 0 || found.labels == 0) {
     return Error{ErrorCode::kInvalidData,
@@ -276,18 +276,18 @@ Result<Learned> learn(const TextFlags& flags, TextSource& source) {
   return learned;
 }
 
-Error changed(const TextFlags& flags) {
+Error changed(const ConvertFlags& flags) {
   return {ErrorCode::kInvalidData,
           flags.source + ": changed while it was read; start again when it is complete"};
 }
 
-Result<void> write_folder(const TextFlags& flags, TextSource& source, const FolderPaths& paths,
+Result<void> write_folder(const ConvertFlags& flags, TextSource& source, const FolderPaths& paths,
                           const Learned& learned) {
   Result<std::unique_ptr<TextPart>> train =
       TextPart::create(paths.train, learned.model.points, learned.dimensions());
   if (!train) return train.error();
   std::unique_ptr<TextPart> test;
-  if (flags.test_share > 0) {
+  if (flags.text.test_share > 0) {
     auto created = TextPart::create(paths.test, learned.test_points, learned.dimensions());
     if (!created) return created.error();
     test = std::move(*created);
@@ -311,21 +311,23 @@ Result<void> write_folder(const TextFlags& flags, TextSource& source, const Fold
   return print_text_done(flags, source, learned.labels, learned.dimensions(), parts);
 }
 
-Result<void> make_folder(const TextFlags& flags) {
-  if (flags.test_share != 0) {
-    if (auto fits = check_test_share(flags.test_share); !fits) return fits;
+Result<void> make_folder(const ConvertFlags& flags) {
+  if (flags.text.test_share != 0) {
+    if (auto fits = check_test_share(flags.text.test_share); !fits) return fits;
   }
+  const Result<WordRule> rule = parse_word_rule(flags.text.words);
+  if (!rule) return rule.error();
   const FolderPaths paths = paths_in(flags.output);
   Result<void> guarded = guard_outputs({paths.train, paths.test, paths.features, paths.labels,
                                         paths.train_points, paths.test_points, paths.words},
                                        flags.force);
   if (!guarded) return guarded;
-  Result<TextSource> source = TextSource::open(flags, flags.fields);
+  Result<TextSource> source = TextSource::open(flags, flags.text.fields);
   if (!source) return source.error();
-  Result<Learned> learned = learn(flags, *source);
+  Result<Learned> learned = learn(flags, *rule, *source);
   if (!learned) return learned.error();
   source->note_labels(learned->labels.numbered());
-  if (learned->test_points == 0 && flags.test_share > 0) {
+  if (learned->test_points == 0 && flags.text.test_share > 0) {
     return Error{
         ErrorCode::kInvalidData,
         fmt::format("{}: none of its {} examples is for testing; choose another --share or "
@@ -338,8 +340,8 @@ Result<void> make_folder(const TextFlags& flags) {
 }
 
 // A field that no flag names is as it was for the training part.
-TextFields fields_for(const TextFlags& flags, const WordModel& model) {
-  TextFields fields = flags.fields;
+TextFields fields_for(const ConvertFlags& flags, const WordModel& model) {
+  TextFields fields = flags.text.fields;
   if (fields.text.empty()) fields.text = model.fields.text;
   if (fields.tags.empty()) fields.tags = model.fields.tags;
   if (fields.name.empty()) fields.name = model.fields.name;
@@ -347,12 +349,12 @@ TextFields fields_for(const TextFlags& flags, const WordModel& model) {
   return fields;
 }
 
-Result<void> make_file(const TextFlags& flags) {
+Result<void> make_file(const ConvertFlags& flags) {
   Result<void> guarded = guard_outputs({flags.output, points_path_of(flags.output)}, flags.force);
   if (!guarded) return guarded;
-  Result<WordModel> model = load_word_model(flags.vocabulary);
+  Result<WordModel> model = load_word_model(flags.text.vocabulary);
   if (!model) return model.error();
-  Result<Vocabulary> labels = load_numbered_names(paths_in(flags.vocabulary).labels);
+  Result<Vocabulary> labels = load_numbered_names(paths_in(flags.text.vocabulary).labels);
   if (!labels) return labels.error();
   const TextFields fields = fields_for(flags, *model);
   if (fields.text.empty()) {
@@ -384,8 +386,8 @@ Result<void> make_file(const TextFlags& flags) {
 
 }  // namespace
 
-Result<void> run_dataset_text(const TextFlags& flags) {
-  return flags.vocabulary.empty() ? make_folder(flags) : make_file(flags);
+Result<void> run_dataset_text(const ConvertFlags& flags) {
+  return flags.text.vocabulary.empty() ? make_folder(flags) : make_file(flags);
 }
 
 }  // namespace gleaner

@@ -279,18 +279,18 @@ Result<RecordOptions> options_of(const TextFlags& flags) {
 
 }  // namespace
 
-Result<TextSource> TextSource::open(const TextFlags& flags, TextFields fields) {
-  Result<RecordOptions> options = options_of(flags);
+Result<TextSource> TextSource::open(const ConvertFlags& flags, TextFields fields) {
+  Result<RecordOptions> options = options_of(flags.text);
   if (!options) return options.error();
   Result<SpooledFile> file = SpooledFile::of(flags.source);
   if (!file) return file.error();
   TextSource source(std::move(*file), std::move(*options), std::move(fields));
-  if (flags.form.empty()) {
+  if (flags.text.form.empty()) {
     if (auto known = source.recognise_form(flags.source); !known) return known.error();
   } else {
-    source.options_.form = flags.form == "csv"   ? RecordForm::kCsv
-                           : flags.form == "tsv" ? RecordForm::kTsv
-                                                 : RecordForm::kJson;
+    source.options_.form = flags.text.form == "csv"   ? RecordForm::kCsv
+                           : flags.text.form == "tsv" ? RecordForm::kTsv
+                                                      : RecordForm::kJson;
   }
   if (source.fields_.tag_separator.empty()) {
     if (auto known = source.recognise_tags(); !known) return known.error();

@@ -137,7 +137,7 @@ class TextSource {
  public:
   // Recognises what no flag says: the form of records, and that of tags unless `fields` has a
   // separator for them.
-  static Result<TextSource> open(const TextFlags& flags, TextFields fields);
+  static Result<TextSource> open(const ConvertFlags& flags, TextFields fields);
 
   // Calls `use(record, index)` for all records, and returns how many there are.
   Result<std::uint64_t> for_each(

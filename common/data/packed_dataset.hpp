@@ -6,12 +6,15 @@
 // 1,024 points when it is first touched.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/data/packed_format.hpp"
 #include "common/data/point_parser.hpp"
 #include "common/result.hpp"
 
@@ -49,11 +52,15 @@ class PackedDataset {
   PackedDataset(const PackedDataset&) = delete;
   PackedDataset& operator=(const PackedDataset&) = delete;
 
-  [[nodiscard]] std::uint64_t points() const;
-  [[nodiscard]] std::uint32_t features() const;
-  [[nodiscard]] std::uint32_t labels() const;
+  [[nodiscard]] std::uint64_t points() const { return header_.points; }
+
+  [[nodiscard]] std::uint32_t features() const { return header_.features; }
+
+  [[nodiscard]] std::uint32_t labels() const { return header_.labels; }
+
   // XXH3 of the content; the same for the same points whatever text form they came from.
-  [[nodiscard]] std::uint64_t fingerprint() const;
+  [[nodiscard]] std::uint64_t fingerprint() const { return header_.fingerprint; }
+
   // Requires index < points(). In a file too large to be checked on opening, a point of a damaged
   // block ends the process with a sentence: verify() is the way to learn of damage as a value.
   [[nodiscard]] ExampleView example(std::uint64_t index) const;
@@ -66,12 +73,29 @@ class PackedDataset {
   // Names the source that the file was made from, as open_or_pack() writes it; empty for a file
   // packed by itself.
   [[nodiscard]] std::string source_key() const;
-  [[nodiscard]] const std::string& path() const;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  struct Impl;
-  explicit PackedDataset(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit PackedDataset(std::string path) : path_(std::move(path)) {}
+
+  [[nodiscard]] Error corrupt(const std::string& what) const;
+  Result<void> map();
+  Result<void> check_header();
+  Result<void> check_block(std::uint64_t block) const;
+  Result<void> ensure_block(std::uint64_t block) const;
+  // Requires the row's block to be checked.
+  [[nodiscard]] ExampleView row(std::uint64_t index) const;
+  [[nodiscard]] bool is_row_valid(std::uint64_t index) const;
+
+  std::string path_;
+  const std::uint8_t* base_ = nullptr;
+  std::size_t size_ = 0;
+  packed::Header header_{};
+  const std::uint64_t* offsets_ = nullptr;
+  const std::uint64_t* blocks_ = nullptr;
+  bool is_checked_ = false;                       // the whole file
+  std::unique_ptr<std::atomic<bool>[]> checked_;  // by block, when the whole file is not
 };
 
 // True when the file begins like a packed one.

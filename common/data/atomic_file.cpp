@@ -88,8 +88,7 @@ Result<void> AtomicFile::write_at(std::uint64_t offset, const char* bytes, std::
 }
 
 Result<void> AtomicFile::flush() {
-  Result<void> written = write_at(flushed_, buffer_.data(), buffer_.size());
-  if (!written) return written;
+  if (auto written = write_at(flushed_, buffer_.data(), buffer_.size()); !written) return written;
   flushed_ += buffer_.size();
   buffer_.clear();
   return {};
@@ -98,8 +97,7 @@ Result<void> AtomicFile::flush() {
 Result<void> AtomicFile::write(const void* bytes, std::size_t count) {
   const char* source = static_cast<const char*>(bytes);
   if (buffer_.size() + count > kBufferBytes) {
-    Result<void> flushed = flush();
-    if (!flushed) return flushed;
+    if (auto flushed = flush(); !flushed) return flushed;
     if (count > kBufferBytes) {
       Result<void> written = write_at(flushed_, source, count);
       if (written) flushed_ += count;
@@ -112,15 +110,13 @@ Result<void> AtomicFile::write(const void* bytes, std::size_t count) {
 
 Result<void> AtomicFile::rewrite(std::uint64_t offset, const void* bytes, std::size_t count) {
   GLEANER_CHECK(offset + count <= size());
-  Result<void> flushed = flush();
-  if (!flushed) return flushed;
+  if (auto flushed = flush(); !flushed) return flushed;
   return write_at(offset, static_cast<const char*>(bytes), count);
 }
 
 Result<void> AtomicFile::read_back(std::uint64_t offset, void* bytes, std::size_t count) {
   GLEANER_CHECK(offset + count <= size());
-  Result<void> flushed = flush();
-  if (!flushed) return flushed;
+  if (auto flushed = flush(); !flushed) return flushed;
   if (!os::read_at(fd_, offset, bytes, count)) return failure("cannot be read back", errno);
   return {};
 }
@@ -134,11 +130,9 @@ Result<void> AtomicFile::give_temporary_name() {
 }
 
 Result<void> AtomicFile::commit(Existing existing) {
-  Result<void> flushed = flush();
-  if (!flushed) return flushed;
+  if (auto flushed = flush(); !flushed) return flushed;
   if (!os::sync_file(fd_)) return failure("cannot be made durable", errno);
-  Result<void> named = give_temporary_name();
-  if (!named) return named;
+  if (auto named = give_temporary_name(); !named) return named;
   if (existing == Existing::kReplace) {
     if (!os::replace_file(temporary_, path_)) {
       return failure("cannot be put in place", errno);

@@ -273,8 +273,7 @@ constexpr std::size_t kBeginBytes = 6;  // of the longest
 
 Result<std::unique_ptr<ByteSource>> decode(std::unique_ptr<ByteSource> stored) {
   Window window(std::move(stored));
-  Result<void> filled = window.fill(kBeginBytes);
-  if (!filled) return filled.error();
+  if (auto filled = window.fill(kBeginBytes); !filled) return filled.error();
   for (const OtherForm& form : kOtherForms) {
     if (!window.view().starts_with(form.begin)) continue;
     return Error{ErrorCode::kInvalidData,
@@ -362,8 +361,7 @@ Result<bool> LineReader::next(std::string_view& line) {
         static_cast<const char*>(std::memchr(buffer_.data() + searched, '\n', end_ - searched));
     if (newline != nullptr || is_ended_) break;
     const std::size_t offset = end_ - begin_;
-    Result<void> filled = fill();
-    if (!filled) return filled.error();
+    if (auto filled = fill(); !filled) return filled.error();
     searched = begin_ + offset;
   }
   if (newline == nullptr && begin_ == end_) return false;

@@ -29,8 +29,7 @@ Result<void> copy_points(TextReader& reader, PackedWriter& writer, const PackOpt
     Result<bool> has_point = reader.next(point);
     if (!has_point) return has_point.error();
     if (!*has_point) return {};
-    Result<void> added = writer.add(point);
-    if (!added) return added;
+    if (auto added = writer.add(point); !added) return added;
     if (options.on_progress && reader.points() % kPointsPerProgress == 0) {
       options.on_progress(reader.source().position(), reader.source().total());
     }
@@ -102,8 +101,7 @@ Result<void> pack_text(const std::string& source, const std::string& target, con
   if (!reader) return reader.error();
   Result<std::unique_ptr<PackedWriter>> writer = PackedWriter::create(target, options.normalize);
   if (!writer) return writer.error();
-  Result<void> copied = copy_points(**reader, **writer, options);
-  if (!copied) return copied;
+  if (auto copied = copy_points(**reader, **writer, options); !copied) return copied;
   const Dimensions dimensions = options.text.limits.value_or((*reader)->dimensions());
   return (*writer)->finish(dimensions, (*reader)->irregularities(), key, existing);
 }

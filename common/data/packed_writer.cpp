@@ -51,10 +51,8 @@ Result<void> PackedWriter::add(const Point& point) {
 
   const std::uint64_t offset = rows_->size();
   block_offsets_.push_back(offset);
-  Result<void> indexed = index_->write(&offset, sizeof offset);
-  if (!indexed) return indexed;
-  Result<void> written = rows_->write(row_.data(), row_.size() * 4);
-  if (!written) return written;
+  if (auto indexed = index_->write(&offset, sizeof offset); !indexed) return indexed;
+  if (auto written = rows_->write(row_.data(), row_.size() * 4); !written) return written;
   content_.add(row_.data(), row_.size() * 4);
   block_rows_.add(row_.data(), row_.size() * 4);
 
@@ -83,21 +81,17 @@ Result<void> PackedWriter::end_block() {
 
 Result<void> PackedWriter::append_index() {
   const std::uint64_t end = rows_->size();
-  Result<void> closed = index_->write(&end, sizeof end);
-  if (!closed) return closed;
+  if (auto closed = index_->write(&end, sizeof end); !closed) return closed;
   // Rows are multiples of four bytes; the offsets want eight.
   const std::uint64_t zero = 0;
-  Result<void> padded = rows_->write(&zero, (8 - end % 8) % 8);
-  if (!padded) return padded;
+  if (auto padded = rows_->write(&zero, (8 - end % 8) % 8); !padded) return padded;
   header_.index_offset = rows_->size();
   std::vector<char> piece(std::size_t{1} << 20);
   for (std::uint64_t at = 0; at < index_->size(); at += piece.size()) {
     const auto count =
         static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), index_->size() - at));
-    Result<void> read = index_->read_back(at, piece.data(), count);
-    if (!read) return read;
-    Result<void> written = rows_->write(piece.data(), count);
-    if (!written) return written;
+    if (auto read = index_->read_back(at, piece.data(), count); !read) return read;
+    if (auto written = rows_->write(piece.data(), count); !written) return written;
   }
   return {};
 }
@@ -108,11 +102,9 @@ Result<void> PackedWriter::finish(Dimensions dimensions, const Irregularities& i
   GLEANER_CHECK(header_.labels_used <= dimensions.labels);
   GLEANER_CHECK(key.size() <= packed::kSourceKeyBytesMax);
   if (!block_offsets_.empty()) {
-    Result<void> ended = end_block();
-    if (!ended) return ended;
+    if (auto ended = end_block(); !ended) return ended;
   }
-  Result<void> indexed = append_index();
-  if (!indexed) return indexed;
+  if (auto indexed = append_index(); !indexed) return indexed;
   header_.blocks_offset = rows_->size();
   header_.blocks_checksum = checksum(blocks_.data(), blocks_.size() * sizeof(std::uint64_t));
   Result<void> written = rows_->write(blocks_.data(), blocks_.size() * sizeof(std::uint64_t));
@@ -120,8 +112,7 @@ Result<void> PackedWriter::finish(Dimensions dimensions, const Irregularities& i
   header_.key_offset = rows_->size();
   header_.key_bytes = key.size();
   header_.key_checksum = checksum(key.data(), key.size());
-  Result<void> keyed = rows_->write(key.data(), key.size());
-  if (!keyed) return keyed;
+  if (auto keyed = rows_->write(key.data(), key.size()); !keyed) return keyed;
   header_.features = dimensions.features;
   header_.labels = dimensions.labels;
   header_.unsorted_points = irregularities.unsorted_points;
@@ -133,8 +124,7 @@ Result<void> PackedWriter::finish(Dimensions dimensions, const Irregularities& i
   content_.add(&dimensions.labels, sizeof dimensions.labels);
   header_.fingerprint = content_.value();
   header_.header_checksum = packed::checksum_of(header_);
-  Result<void> headed = rows_->rewrite(0, &header_, sizeof header_);
-  if (!headed) return headed;
+  if (auto headed = rows_->rewrite(0, &header_, sizeof header_); !headed) return headed;
   return rows_->commit(existing);
 }
 

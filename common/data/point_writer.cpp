@@ -65,8 +65,7 @@ struct TextOutput::Compressor {
         return Error{ErrorCode::kResources, fmt::format("{}: cannot be compressed: {}", file.path(),
                                                         ZSTD_getErrorName(left))};
       }
-      Result<void> written = file.write(output.data(), target.pos);
-      if (!written) return written;
+      if (auto written = file.write(output.data(), target.pos); !written) return written;
       if (is_last ? left == 0 : input.pos == input.size) return {};
     }
   }
@@ -113,8 +112,7 @@ Result<void> TextOutput::compress(bool is_last) {
 
 Result<void> TextOutput::commit(AtomicFile::Existing existing) {
   if (compressor_) {
-    Result<void> flushed = compress(true);
-    if (!flushed) return flushed;
+    if (auto flushed = compress(true); !flushed) return flushed;
   }
   return file_->commit(existing);
 }

@@ -42,8 +42,7 @@ TextReader::TextReader(std::unique_ptr<ByteSource> source, const TextOptions& op
 Result<std::unique_ptr<TextReader>> TextReader::open(std::unique_ptr<ByteSource> source,
                                                      const TextOptions& options) {
   std::unique_ptr<TextReader> reader(new TextReader(std::move(source), options));
-  Result<void> begun = reader->begin();
-  if (!begun) return begun.error();
+  if (auto begun = reader->begin(); !begun) return begun.error();
   return reader;
 }
 
@@ -68,8 +67,7 @@ Result<void> TextReader::begin() {
   if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   format_ = options_.format == TextFormat::kAuto ? detect(line) : options_.format;
   if (format_ == TextFormat::kXc) {
-    Result<void> parsed = parse_header(line);
-    if (!parsed) return parsed;
+    if (auto parsed = parse_header(line); !parsed) return parsed;
   } else {
     pending_ = std::string(line);
   }
@@ -209,8 +207,7 @@ Result<bool> TextReader::next(Point& point) {
     Result<bool> has_line = next_line(line);
     if (!has_line) return has_line;
     if (!*has_line) {
-      Result<void> ended = check_end();
-      if (!ended) return ended.error();
+      if (auto ended = check_end(); !ended) return ended.error();
       return false;
     }
     Result<void> accepted;

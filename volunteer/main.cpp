@@ -72,6 +72,7 @@ void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status
 // A piece of work that gives way to all others may take for ever, and nobody wants its result.
 [[noreturn]] void end_at_once(int status) {
   std::fflush(nullptr);
+  note_end(status);
   std::_Exit(status);
 }
 
@@ -261,7 +262,7 @@ int main(int argc, char** argv) {
   try {
     std::vector<std::string> arguments(argv + 1, argv + argc);
     gleaner::hide_secrets({argv, static_cast<std::size_t>(argc)});
-    return gleaner::volunteer::start(std::move(arguments));
+    return gleaner::volunteer::run_as_started(std::move(arguments), &gleaner::volunteer::start);
   } catch (const std::exception&) {
     return gleaner::say_exception(
         "gleaner-volunteer",

@@ -5,10 +5,10 @@
 #include <bcrypt.h>
 #include <io.h>
 #include <malloc.h>
-#include <shlobj.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 #include "common/os/process.hpp"
 #include "common/os/windows_text.hpp"
@@ -40,7 +40,12 @@ double processor_seconds() {
 }
 
 bool is_administrator() {
-  return IsUserAnAdmin() != 0;
+  std::array<std::byte, SECURITY_MAX_SID_SIZE> administrators{};
+  auto bytes = static_cast<DWORD>(administrators.size());
+  BOOL is_one = FALSE;
+  return CreateWellKnownSid(WinBuiltinAdministratorsSid, nullptr, administrators.data(), &bytes) !=
+             0 &&
+         CheckTokenMembership(nullptr, administrators.data(), &is_one) != 0 && is_one != FALSE;
 }
 
 std::uint32_t usable_cores() {

@@ -35,9 +35,33 @@ SYSTEM_LIBRARIES = {"advapi32", "bcrypt", "crypt32", "kernel32", "msvcrt", "msws
 # Wine's own messages when it has failed, whatever program it runs. A program that ends with one of these is
 # started again.
 WINE_FAULTS = ("wine client error", "wine: Unhandled page fault on read access to 0000000000000000 at address 00000000",
-               "could not load kernel32.dll", "wineserver: ", "failed to start wineserver")
+               "could not load kernel32.dll", "RPC call failed", "wineserver: ", "failed to start wineserver")
 STARTS_MAX = 4
 WINESERVER = "/usr/lib/wine/wineserver64"
+
+# Runs the command behind it without the rights of an administrator, whom wine takes every user for.
+UNELEVATED = r'''
+#include <windows.h>
+#include <string>
+int main() {
+  BYTE administrators[SECURITY_MAX_SID_SIZE];
+  DWORD bytes = sizeof administrators, code = 1;
+  CreateWellKnownSid(WinBuiltinAdministratorsSid, nullptr, administrators, &bytes);
+  SID_AND_ATTRIBUTES without{administrators, 0};
+  HANDLE token = nullptr, limited = nullptr;
+  OpenProcessToken(GetCurrentProcess(), TOKEN_ALL_ACCESS, &token);
+  CreateRestrictedToken(token, 0, 1, &without, 0, nullptr, 0, nullptr, &limited);
+  std::wstring command = wcsstr(GetCommandLineW(), L"unelevated.exe");
+  command.erase(0, command.find(L' ') + 1);
+  STARTUPINFOW how{sizeof how};
+  PROCESS_INFORMATION child{};
+  if (!CreateProcessAsUserW(limited, nullptr, command.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr, &how,
+                            &child)) return 1;
+  WaitForSingleObject(child.hProcess, INFINITE);
+  GetExitCodeProcess(child.hProcess, &code);
+  return static_cast<int>(code);
+}
+'''
 
 # A load or store that needs an aligned address, of more bytes than Windows aligns a stack to. What is passed by
 # a hidden reference lies on the stack too, so every address counts.
@@ -78,17 +102,19 @@ class Windows(EndToEndTest):
                            "USERNAME": f"test{os.getpid()}"}
         cls.addClassCleanup(lambda: subprocess.run([WINESERVER, "--kill"], check=False,
                                                    env=dict(os.environ, **cls.environment)))
+        cls.user = (str(WINE), str(cls.home.path("unelevated.exe")))
+        subprocess.run([COMPILER, "-static", "-x", "c++", "-", "-o", cls.user[1]], input=UNELEVATED, text=True, check=True)
         subprocess.run([WINE, "wineboot", "--init"], check=True, env=dict(os.environ, **cls.environment),
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def start(self, *arguments, simd=None):
-        return self.cluster.start(self.program, *arguments, simd=simd, before=[str(WINE)],
+    def start(self, *arguments, simd=None, by=(str(WINE),)):
+        return self.cluster.start(self.program, *arguments, simd=simd, before=by,
                                   environment=dict(self.environment))
 
-    def run_to_end(self, *arguments, simd=None):
+    def run_to_end(self, *arguments, **how):
         """A program that wine did not fail."""
         for _ in range(STARTS_MAX):
-            program = self.start(*arguments, simd=simd)
+            program = self.start(*arguments, **how)
             code = program.wait_exit()
             if not any(fault in program.said() for fault in WINE_FAULTS):
                 break
@@ -108,8 +134,8 @@ class Windows(EndToEndTest):
                 program.close()
         raise AssertionError("wine failed at every start:\n" + program.said())
 
-    def ask(self, *words):
-        code, program = self.run_to_end(*words)
+    def ask(self, *words, **how):
+        code, program = self.run_to_end(*words, **how)
         self.assertEqual(code, 0, program.said())
         return program.said()
 
@@ -216,22 +242,27 @@ class Windows(EndToEndTest):
         """Commands that Windows runs when the user logs in."""
         return self.registry("Run")
 
-    def wait_status(self, is_wanted):
+    def wait_status(self, is_wanted, **how):
         """Asks until the volunteer that runs by itself says so; "" where none answers."""
         deadline = time.monotonic() + RUN_SECONDS
         while time.monotonic() < deadline:
-            code, program = self.run_to_end("status")
+            code, program = self.run_to_end("status", **how)
             if is_wanted(program.said() if code == 0 else ""):
                 return
         self.fail("it went on to say: " + program.said())
 
-    def join_for_good(self, line):
+    def join_for_good(self, line, by=()):
         """What `join` says. The volunteer that begins there keeps what wine has open: hence a file."""
         told = self.cluster.path("told")
-        with open(told, "w", encoding="utf-8") as file:
-            subprocess.run([WINE, self.program, "join", line], stdout=file, stderr=file, check=True,
-                           timeout=RUN_SECONDS, env=dict(os.environ, **self.environment))
-        return told.read_text(encoding="utf-8")
+        for _ in range(STARTS_MAX):
+            with open(told, "w", encoding="utf-8") as file:
+                ended = subprocess.run([*(by or self.user), self.program, "join", line], stdout=file, stderr=file,
+                                       check=False, timeout=RUN_SECONDS, env=dict(os.environ, **self.environment))
+            said = told.read_text(encoding="utf-8")
+            if not any(fault in said for fault in WINE_FAULTS):
+                break
+        self.assertEqual(ended.returncode, 0, said)
+        return said
 
     def test_it_joins_for_good_and_leaves(self):
         setup = small_setup(self.cluster).with_flag("--epochs", ENDLESS)
@@ -244,17 +275,78 @@ class Windows(EndToEndTest):
         self.wait_status(lambda said: bool(said))
         self.join_for_good(line)  # again, while that one runs
         self.wait_status(lambda said: bool(said))
-        said = self.ask("leave")
+        said = self.ask("leave", by=self.user)
         self.assertIn("hands over what it holds", said)
         self.assertIn("volunteer.line is deleted", said)
         self.assertNotIn("gleaner-volunteer.exe", self.at_logon())
         self.wait_status(lambda said: not said)
 
+    # ---- The service ------------------------------------------------------------------------------
+
+    def manager(self, *words):
+        """What Windows' manager of services says of this one."""
+        return subprocess.run([WINE, "sc", words[0], "gleaner-volunteer", *words[1:]], check=False, text=True,
+                              env=dict(os.environ, **self.environment), stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL).stdout
+
+    def service_key(self):
+        return subprocess.run([WINE, "reg", "query",
+                               r"HKEY_LOCAL_MACHINE\System\CurrentControlSet\Services\gleaner-volunteer"],
+                              env=dict(os.environ, **self.environment), check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True).stdout
+
+    def machine_traces(self):
+        disk = pathlib.Path(self.environment["WINEPREFIX"]) / "drive_c"
+        return [str(path.relative_to(disk)) for path in (disk / "ProgramData/gleaner", disk / "Program Files/Gleaner")
+                if path.exists()]
+
+    def test_an_administrator_joins_by_a_service(self):
+        setup = small_setup(self.cluster).with_flag("--epochs", ENDLESS)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        line = master.wait_event("listening")["join"]
+        self.wait_for_wine()  # one that has just been made may start its services twice
+        self.keep_wine()
+        self.join_for_good(line)  # what its user had is undone
+        said = self.join_for_good(line, by=(WINE,))
+        self.assertIn("answers", said)
+        self.assertIn("starts with the machine", said)
+        master.wait_event("volunteer_left")
+        self.assertNotIn("gleaner-volunteer.exe", self.at_logon())
+        self.assertEqual(self.machine_traces(), ["ProgramData/gleaner", "Program Files/Gleaner"])
+        key = self.service_key()
+        self.assertRegex(key, r"ObjectName.*LocalService")
+        self.assertRegex(key, r"Start\s.*0x2")
+        self.assertIn(r"C:\Program Files\Gleaner\gleaner-volunteer.exe", key)
+        self.wait_status(lambda said: "train" in said)
+        self.assertIn("paused by its owner", self.ask("pause"))
+        # Whoever is no administrator changes nothing.
+        for words in (("join", line), ("leave",)):
+            code, program = self.run_to_end(*words, by=self.user)
+            self.assertEqual(code, 1, program.said())
+            self.assertIn("an administrator changes that", program.said())
+        self.join_for_good("kept", by=(WINE,))  # again, while it runs, by the line that is kept
+        self.wait_status(lambda said: "train" in said)
+        left = len(master.events("volunteer_left"))
+        self.manager("stop")
+        master.wait_for(lambda: len(master.events("volunteer_left")) > left, "it has left")
+        self.assertTrue(master.events("volunteer_left")[left]["polite"])
+        self.wait_status(lambda said: not said)
+        self.assertIn("STOPPED", self.manager("query"))
+        self.manager("start")
+        self.wait_status(lambda said: "train" in said)
+        said = self.ask("leave")
+        self.assertIn("has handed over what it held", said)
+        self.assertEqual(self.machine_traces(), [])
+        self.assertNotIn("ImagePath", self.service_key())
+        self.wait_status(lambda said: not said)
+        for folder in pathlib.Path(self.environment["WINEPREFIX"]).glob("drive_c/users/*/AppData/Local/gleaner"):
+            shutil.rmtree(folder)  # the user's key and examples, which `leave` keeps
+
     # ---- The installer and the icon ---------------------------------------------------------------
 
-    def wine(self, *command, code=0):
+    def wine(self, *command, code=0, by=()):
         """Ends with the command, though others that it has started go on."""
-        ended = subprocess.run([WINE, *command], env=dict(os.environ, **self.environment), check=False,
+        ended = subprocess.run([*(by or self.user), *command], env=dict(os.environ, **self.environment), check=False,
                                timeout=RUN_SECONDS, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.assertEqual(ended.returncode, code, command)
 
@@ -289,6 +381,23 @@ class Windows(EndToEndTest):
         self.assertNotIn("gleaner-volunteer.exe", self.at_logon())
         self.wait_status(lambda said: not said)
 
+    def test_an_administrator_installs_the_service(self):
+        setup = small_setup(self.cluster).with_flag("--epochs", ENDLESS)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        self.wait_for_wine()
+        self.keep_wine()
+        installer = self.folder / "gleaner-volunteer-setup.exe"
+        self.wine(installer, "/S", "/LINE=" + master.wait_event("listening")["join"], by=[WINE])
+        self.wait_status(lambda said: "train" in said)
+        self.assertNotIn("gleaner-volunteer.exe", self.at_logon())
+        self.wine(installer, "/S", by=[WINE])  # over one that runs: the line is kept
+        self.wait_status(lambda said: "train" in said)
+        remove = re.search(r'QuietUninstallString.*"(.+)" /S', self.registry(r"Uninstall\Gleaner"))[1]
+        self.wine(remove, "/S", by=[WINE])
+        self.wait_gone(self.traces)
+        self.assertEqual(self.machine_traces(), [])
+        self.wait_status(lambda said: not said)
+
     def test_an_installer_without_a_line_starts_nothing(self):
         self.wine(self.folder / "gleaner-volunteer-setup.exe", "/S")
         self.assertEqual(self.traces(), ["Gleaner", "Gleaner volunteer.lnk"])
@@ -296,6 +405,17 @@ class Windows(EndToEndTest):
         remove = re.search(r'QuietUninstallString.*"(.+)" /S', self.registry(r"Uninstall\Gleaner"))[1]
         self.wine(remove, "/S")
         self.wait_gone(self.traces)
+
+    def wait_for_wine(self):
+        subprocess.run([WINESERVER, "--wait"], check=True, env=dict(os.environ, **self.environment))
+
+    def keep_wine(self):
+        """Starts a program that stays: wine ends its services with the last one. Whoever starts wine's server lends
+        it its output, too, which then ends with the server alone."""
+        first = subprocess.Popen([WINE, "cmd"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, env=dict(os.environ, **self.environment))
+        self.addCleanup(first.wait)
+        self.addCleanup(first.stdin.close)
 
     def open_desktop(self):
         """Lets this test's programs see a desktop: another wine, for the first one has none."""
@@ -308,16 +428,11 @@ class Windows(EndToEndTest):
         with os.fdopen(reader) as lines:
             display = ":" + lines.readline().strip()
         folder = self.cluster.path("wine")
-        # It writes its registry when it ends.
-        subprocess.run([WINESERVER, "--wait"], check=True, env=dict(os.environ, **self.environment))
+        self.wait_for_wine()  # which writes its registry when it ends
         shutil.copytree(self.environment["WINEPREFIX"], folder, symlinks=True)
         self.environment = {**self.environment, "WINEPREFIX": str(folder), "DISPLAY": display}
         environment = dict(os.environ, **self.environment)
-        # The program that starts wine's server lends it its output, which then ends with the server alone.
-        first = subprocess.Popen([WINE, "cmd"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL, env=environment)
-        self.addCleanup(first.wait)
-        self.addCleanup(first.stdin.close)
+        self.keep_wine()
         self.addCleanup(subprocess.run, [WINESERVER, "--kill"], check=False, env=environment)
 
     def make_clicker(self):

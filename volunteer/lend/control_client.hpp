@@ -18,8 +18,8 @@ namespace gleaner::volunteer {
 // known. Windows: what was given, else a pipe named after the user.
 std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder);
 
-// Where one that asks looks, first to last: the same, and then where the service of Debian's
-// package listens.
+// Where one that asks looks, first to last: the same, and then where the machine's service
+// listens.
 std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder);
 
 // A connection for several requests.

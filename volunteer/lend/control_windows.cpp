@@ -1,5 +1,5 @@
 // Both ends of the volunteer's control socket where that is a named pipe. Its list of rights lets
-// its own user and the system ask, and nobody over the network.
+// its own user, administrators and the system ask, and nobody over the network.
 #include <winsock2.h>
 //
 #include <windows.h>
@@ -73,14 +73,18 @@ std::vector<std::string> control_paths(const std::string& given,
 }
 
 std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder) {
-  return control_paths(given, cache_folder);
+  std::vector<std::string> paths = control_paths(given, cache_folder);
+  if (given.empty()) paths.push_back(std::string(kPipes) + "gleaner-volunteer");
+  return paths;
 }
 
 Result<ControlClient> ControlClient::connect(const std::string& path) {
   const std::wstring name = pipe_name(path);
   for (;;) {
-    const HANDLE pipe = CreateFileW(name.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr,
-                                    OPEN_EXISTING, FILE_FLAG_OVERLAPPED, nullptr);
+    // Whoever listens there may learn who asks, and not act in that name.
+    const HANDLE pipe = CreateFileW(
+        name.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr, OPEN_EXISTING,
+        FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION, nullptr);
     if (pipe != INVALID_HANDLE_VALUE) return ControlClient(reinterpret_cast<std::intptr_t>(pipe));
     const DWORD error = GetLastError();
     if (error != ERROR_PIPE_BUSY || WaitNamedPipeW(name.c_str(), kPatienceMs) == 0) {
@@ -122,9 +126,9 @@ struct ControlServer::Impl {
 
   Impl(asio::io_context& io, std::string path, Answer answer)
       : io_(io), path_(std::move(path)), answer_(std::move(answer)), next_(io), pause_(io) {
-    // The pipe's owner, who is the user that made it, and the system.
-    (void)ConvertStringSecurityDescriptorToSecurityDescriptorW(L"D:P(A;;GA;;;OW)(A;;GA;;;SY)",
-                                                               SDDL_REVISION_1, &rights_, nullptr);
+    // The pipe's owner, who is the user that made it; the others.
+    (void)ConvertStringSecurityDescriptorToSecurityDescriptorW(
+        L"D:P(A;;GA;;;OW)(A;;GA;;;BA)(A;;GA;;;SY)", SDDL_REVISION_1, &rights_, nullptr);
   }
 
   ~Impl() {

@@ -98,6 +98,13 @@ Result<std::string> leave(const std::string& file, const JoinPlace& place) {
       was_there ? "The line in " + file + " is deleted." : "There was no line in " + file + ".");
 }
 
+int run_as_started(std::vector<std::string> arguments,
+                   const std::function<int(std::vector<std::string>)>& work) {
+  return work(std::move(arguments));
+}
+
+void note_end(int /*status*/) {}
+
 std::string line_file() {
   return "/etc/gleaner/volunteer.line";
 }

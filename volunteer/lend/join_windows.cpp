@@ -10,6 +10,7 @@
 #include "common/os/process.hpp"
 #include "common/os/windows_text.hpp"
 #include "volunteer/lend/control_client.hpp"
+#include "volunteer/lend/service_windows.hpp"
 #include "volunteer/lend/tray_windows.hpp"
 #include "volunteer/lend/verbs.hpp"
 
@@ -22,12 +23,6 @@ constexpr wchar_t kName[] = L"Gleaner volunteer";
 // In the place of the line: the one that is kept. The entry in the Start menu says it too, and then
 // there may be none.
 constexpr char kKept[] = "kept";
-
-std::string own_path() {
-  std::wstring path(32'768, L'\0');
-  path.resize(GetModuleFileNameW(nullptr, path.data(), static_cast<DWORD>(path.size())));
-  return os::narrow(path);
-}
 
 // Starts a program without a window, which goes on after this one.
 bool start(const std::vector<std::string>& command) {
@@ -67,11 +62,34 @@ bool runs() {
   return ControlClient::connect(control_paths("", "").front()).ok();
 }
 
-// Waits until the volunteer that was asked has ended, a minute at most: the next one cannot listen
-// before.
-void wait_for_end() {
-  constexpr DWORD kPauseMs = 100;
-  for (int left = 600; left > 0 && runs(); --left) Sleep(kPauseMs);
+// The line that was kept for the service, or else for this user.
+std::string kept_line(const std::string& file) {
+  constexpr std::size_t kBytesMax = 1024;
+  for (const std::string& each : {service_line_file(), file}) {
+    const auto line = read_secret_file(each, kBytesMax);
+    if (line && *line) return **line;
+  }
+  return kKept;
+}
+
+Error not_allowed() {
+  return {ErrorCode::kIo,
+          "the service gleaner-volunteer lends this machine: an administrator changes that, in a "
+          "window that was opened with \"Run as administrator\""};
+}
+
+// Returns what it did; nothing where there was nothing to undo.
+Result<std::string> leave_logon(const std::string& file) {
+  const bool was_running = finish();
+  const bool was_at_logon = start_no_more() == 0;
+  close_tray();
+  std::error_code error;
+  const bool was_there = std::filesystem::remove(file, error);
+  if (error) return Error{ErrorCode::kIo, file + ": " + error.message()};
+  return fmt::format("{}{}{}",
+                     was_running ? "The volunteer hands over what it holds, and ends.\n" : "",
+                     was_at_logon ? "It starts no more when you log in.\n" : "",
+                     was_there ? "The line in " + file + " is deleted.\n" : "");
 }
 
 }  // namespace
@@ -85,11 +103,14 @@ std::string line_file() {
 JoinPlace this_machine(Reach reach) {
   JoinPlace place;
   place.reach = std::move(reach);
+  place.is_root = os::is_administrator();
+  place.has_unit = has_service();
   place.run = &start;
   return place;
 }
 
 Result<std::string> join(std::string line, const std::string& file, const JoinPlace& place) {
+  if (place.has_unit && !place.is_root) return not_allowed();
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   const std::vector<std::string> command = {own_path(), "--line-file", file, "--cache",
                                             (folder / "cache").string()};
@@ -99,6 +120,7 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
   };
   const std::vector<std::string> icon = {own_path(), "session-helper"};
   std::error_code ignored;  // a write says what is wrong
+  if (line == kKept && place.is_root) line = kept_line(file);
   if (line == kKept && std::filesystem::exists(file, ignored)) {
     if (!runs() && !place.run(command)) return cannot_start();
     (void)place.run(icon);
@@ -113,38 +135,50 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
   const auto address = parse_master_address(line);
   if (!address) return address.error();
   if (auto fits = check_secrecy(*address, false); !fits) return fits.error();
+  const Result<void> reached = place.reach(*address);
+  const std::string runs_and =
+      fmt::format("{}, and starts ", reached ? "runs" : "tries again until it can");
+  if (place.is_root) {
+    if (auto installed = install_service(line); !installed) return installed.error();
+    if (auto left = leave_logon(file); !left) return left.error();
+    return reach_sentence(*address, reached) +
+           fmt::format(
+               "The line is kept in {}, which only LocalService and administrators may read.\n"
+               "The service gleaner-volunteer {}with the machine. As an administrator, ask what it "
+               "does, and why:\n"
+               "  gleaner-volunteer status\n",
+               service_line_file(), runs_and);
+  }
   std::filesystem::create_directories(folder, ignored);
   if (auto kept = write_secret_file(file, line + "\n", SecretFile::kReplaced); !kept) {
     return kept.error();
   }
-  const Result<void> reached = place.reach(*address);
   if (const LSTATUS error = start_at_logon({own_path(), "join", kKept}); error != 0) {
     return Error{ErrorCode::kIo, "Windows does not take a command for every logon: " +
                                      os::error_words(static_cast<unsigned long>(error))};
   }
   // One that runs has the line of before.
-  if (finish()) wait_for_end();
+  if (finish()) (void)wait_until([] { return !runs(); });
   if (!place.run(command)) return cannot_start();
   (void)place.run(icon);
   return reach_sentence(*address, reached) +
          fmt::format(
              "The line is kept in {}, which only you may read.\n"
-             "The volunteer {}, and starts when you log in. What it does, and why:\n"
+             "The volunteer {}when you log in. What it does, and why:\n"
              "  gleaner-volunteer status\n",
-             file, reached ? "runs" : "tries again until it can");
+             file, runs_and);
 }
 
-Result<std::string> leave(const std::string& file, const JoinPlace& /*place*/) {
-  const bool was_running = finish();
-  const bool was_at_logon = start_no_more() == 0;
-  close_tray();
-  std::error_code error;
-  const bool was_there = std::filesystem::remove(file, error);
-  if (error) return Error{ErrorCode::kIo, file + ": " + error.message()};
-  return fmt::format(
-      "{}{}{}\n", was_running ? "The volunteer hands over what it holds, and ends.\n" : "",
-      was_at_logon ? "It starts no more when you log in.\n" : "",
-      was_there ? "The line in " + file + " is deleted." : "There was no line in " + file + ".");
+Result<std::string> leave(const std::string& file, const JoinPlace& place) {
+  if (place.has_unit && !place.is_root) return not_allowed();
+  auto text = leave_logon(file);
+  if (!text || !place.has_unit) {
+    return text && text->empty() ? "There was no line in " + file + ".\n" : text;
+  }
+  if (auto removed = remove_service(); !removed) return removed.error();
+  return *text +
+         "The service has handed over what it held, and is deleted with its line, key and "
+         "examples.\n";
 }
 
 }  // namespace gleaner::volunteer

@@ -7,8 +7,10 @@
 #include <powrprof.h>
 #include <wtsapi32.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 
 #include "volunteer/lend/system_bus.hpp"
@@ -20,6 +22,17 @@ namespace {
 // Windows waits for its callers for 2 s before it sleeps.
 constexpr std::chrono::milliseconds kHandOver{1'800};
 constexpr Millis kAskNetwork{10'000};
+constexpr Millis kNobody = Millis::max();
+
+// The beginning of WTSINFOEXW, which older headers lack.
+struct SessionState {
+  DWORD level;
+  alignas(8) ULONG session;
+  int state;
+  LONG flags;
+};
+
+constexpr auto kSessionState = static_cast<WTS_INFO_CLASS>(25);
 
 DWORD own_session() {
   DWORD session = 0;
@@ -41,28 +54,40 @@ bool is_screen_kept_on() {
          (state & ES_DISPLAY_REQUIRED) != 0;
 }
 
-// The least idle of the other sessions in which somebody works, near or far; nullopt without one.
+// Asks Windows about a session; null where it does not tell.
+template <typename Facts>
+std::unique_ptr<const Facts, void (*)(const Facts*)> ask_session(DWORD session,
+                                                                 WTS_INFO_CLASS kind) {
+  wchar_t* text = nullptr;
+  DWORD bytes = 0;
+  (void)WTSQuerySessionInformationW(WTS_CURRENT_SERVER_HANDLE, session, kind, &text, &bytes);
+  return {reinterpret_cast<const Facts*>(text),
+          [](const Facts* facts) { WTSFreeMemory(const_cast<Facts*>(facts)); }};
+}
+
+// Since the last input; nullopt in a locked session, which nobody uses. In a session whose last
+// input is unknown, as at the console, somebody works.
+std::optional<Millis> idle_in(DWORD session) {
+  const auto state = ask_session<SessionState>(session, kSessionState);
+  if (state && state->flags == 0) return std::nullopt;
+  const auto info = ask_session<WTSINFOW>(session, WTSSessionInfo);
+  if (!info || info->LastInputTime.QuadPart == 0) return Millis(0);
+  // In steps of 100 ns.
+  return Millis((info->CurrentTime.QuadPart - info->LastInputTime.QuadPart) / 10'000);
+}
+
+// The least idle of the other sessions in which somebody works, near or far, or kNobody; nullopt
+// where Windows does not tell.
 std::optional<Millis> idle_elsewhere() {
   WTS_SESSION_INFOW* sessions = nullptr;
   DWORD count = 0;
   if (WTSEnumerateSessionsW(WTS_CURRENT_SERVER_HANDLE, 0, 1, &sessions, &count) == 0) {
     return std::nullopt;
   }
-  std::optional<Millis> least;
+  Millis least = kNobody;
   for (DWORD i = 0; i < count; ++i) {
     if (sessions[i].State != WTSActive || sessions[i].SessionId == own_session()) continue;
-    wchar_t* text = nullptr;
-    DWORD bytes = 0;
-    if (WTSQuerySessionInformationW(WTS_CURRENT_SERVER_HANDLE, sessions[i].SessionId,
-                                    WTSSessionInfo, &text, &bytes) == 0) {
-      continue;
-    }
-    const auto* const info = reinterpret_cast<const WTSINFOW*>(text);
-    // In steps of 100 ns. A session whose last input is unknown is in use.
-    const std::int64_t last = info->LastInputTime.QuadPart;
-    const Millis idle(last == 0 ? 0 : (info->CurrentTime.QuadPart - last) / 10'000);
-    if (!least || idle < *least) least = idle;
-    WTSFreeMemory(text);
+    least = std::min(least, idle_in(sessions[i].SessionId).value_or(kNobody));
   }
   WTSFreeMemory(sessions);
   return least;
@@ -150,10 +175,12 @@ std::optional<UseReading> SystemBus::read(Instant now) {
   if (is_screen_kept_on()) return UseReading{"Windows", now, "a program keeps the screen on"};
   const std::optional<Millis> here = idle_here();
   const std::optional<Millis> elsewhere = idle_elsewhere();
-  if (!here && !elsewhere) return std::nullopt;
-  const bool is_here = here && (!elsewhere || *here <= *elsewhere);
-  return UseReading{"Windows", now - (is_here ? *here : *elsewhere),
-                    is_here ? "this session" : "another session"};
+  if (here && *here <= elsewhere.value_or(kNobody)) {
+    return UseReading{"Windows", now - *here, "this session"};
+  }
+  if (!elsewhere) return UseReading{"Windows", std::nullopt, "it does not tell of its sessions"};
+  if (*elsewhere == kNobody) return UseReading{"Windows", Instant{}, "nobody is logged in"};
+  return UseReading{"Windows", now - *elsewhere, "another session"};
 }
 
 bool SystemBus::is_suspending() const {
@@ -161,8 +188,9 @@ bool SystemBus::is_suspending() const {
   return impl_->is_suspending;
 }
 
+// Somebody can log in, also where this is a service.
 bool SystemBus::has_desktop() const {
-  return own_session() != 0;
+  return true;
 }
 
 std::optional<bool> SystemBus::is_metered() const {

@@ -111,7 +111,7 @@ Result<std::string> ask_first(const Flags& flags, const std::string& request) {
   return Error{ErrorCode::kIo,
                "no volunteer answers: " + tried +
                    ". One that was started with --control PATH or --cache DIR is asked with the "
-                   "same; the service is asked by root"};
+                   "same; the service is asked by root or an administrator"};
 }
 
 std::string ago(const Json& seconds) {

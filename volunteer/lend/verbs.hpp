@@ -56,6 +56,14 @@ std::vector<std::string> without_pasted_name(std::vector<std::string> arguments)
 // to standard output and error. `reach` is for join.
 std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, const Reach& reach);
 
+// Does `work` with the arguments and returns its exit code. Where Windows started this program as
+// the service that join() made, its wish to stop arrives as SIGTERM.
+int run_as_started(std::vector<std::string> arguments,
+                   const std::function<int(std::vector<std::string>)>& work);
+
+// Tells whoever started this program as a service that it ends.
+void note_end(int status);
+
 // The answer to {"verb":"status"} for people: a sentence, then a table.
 std::string status_table(const std::string& answer);
 

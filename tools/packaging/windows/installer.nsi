@@ -1,4 +1,4 @@
-; The installer, for one user and without an administrator. Silent: gleaner-volunteer-setup.exe /S [/LINE=gleaner://...].
+; The installer, for one user and without an administrator; if one starts it, `join` makes a service. Silent: gleaner-volunteer-setup.exe /S [/LINE=gleaner://...].
 ; build tells the folder FILES, VERSION and KILOBYTES.
 Target amd64-unicode
 !include FileFunc.nsh
@@ -101,10 +101,12 @@ Section
   WriteRegDWORD HKCU "${APPS}" NoRepair 1
 
   StrCpy $0 0
+  ReadEnvStr $1 ProgramData
   ${If} $Line != ""
     nsExec::ExecToLog '"$INSTDIR\gleaner-volunteer.exe" join "$Line"'
     Pop $0
   ${ElseIf} ${FileExists} "$LOCALAPPDATA\gleaner\volunteer.line"
+  ${OrIf} ${FileExists} "$1\gleaner\volunteer.line"
     nsExec::ExecToLog '"$INSTDIR\gleaner-volunteer.exe" join kept'
     Pop $0
   ${EndIf}
@@ -119,6 +121,10 @@ SectionEnd
 Section Uninstall
   nsExec::ExecToLog '"$INSTDIR\gleaner-volunteer.exe" leave'
   Pop $0
+  ; A service, which Windows lets an administrator alone remove.
+  ${If} $0 != 0
+    ExecShellWait "runas" "$INSTDIR\gleaner-volunteer.exe" "leave" SW_HIDE
+  ${EndIf}
   !insertmacro DELETE_PROGRAM
   Delete "$INSTDIR\LICENSE.txt"
   Delete "$INSTDIR\uninstall.exe"

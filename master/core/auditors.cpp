@@ -109,6 +109,7 @@ void Audits::dismiss_auditor(Case& own) {
     if (others.empty()) by_auditor_.erase(*own.auditor);
   }
   own.auditor.reset();
+  ++own.stint;
   mark(own);
   // This auditor may have sent commits before the holder did. They must not count as the next
   // auditor's.

@@ -177,7 +177,7 @@ std::optional<UnitInFlight> Audits::next(SessionId auditor) const {
     if (!number) continue;
     const AuditedPiece& piece = own.pieces[*number - own.first_piece];
     UnitInFlight unit = piece.unit;
-    unit.audit = UnitInFlight::Audit{id, *number};
+    unit.audit = UnitInFlight::Audit{id, *number, own.stint};
     bool is_ready = true;
     for (LeaseRef& lease : unit.leases) {
       const ShardLease& shadow = shadows.at(lease.shard);
@@ -201,11 +201,10 @@ void Audits::issued(const UnitInFlight& unit) {
   }
 }
 
-void Audits::answered_again(SessionId auditor, const UnitInFlight& unit,
-                            const Fingerprint& answer) {
+void Audits::answered_again(const UnitInFlight& unit, const Fingerprint& answer) {
   const auto found = cases_.find(unit.audit->case_id);
-  // The case is closed, or somebody else does it from the start.
-  if (found == cases_.end() || found->second.auditor != auditor) return;
+  // The case is closed, or is done from the start, by somebody else or the same one.
+  if (found == cases_.end() || found->second.stint != unit.audit->stint) return;
   Case& own = found->second;
   const std::uint64_t number = unit.audit->piece;
   if (number < own.first_piece || number >= own.first_piece + own.pieces.size()) return;

@@ -95,7 +95,7 @@ class Audits {
   // The next unit that it can begin, with its shadow leases; `audit` in it is set.
   [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor) const;
   void issued(const UnitInFlight& unit);
-  void answered_again(SessionId auditor, const UnitInFlight& unit, const Fingerprint& answer);
+  void answered_again(const UnitInFlight& unit, const Fingerprint& answer);
   void committed_again(SessionId auditor, const CommitKey& commit, const Fingerprint& content);
 
   // -- what may have changed since the last update()
@@ -184,6 +184,7 @@ class Audits {
     Volunteer who;  // the holder
     bool has_left = false;
     std::optional<SessionId> auditor;
+    std::uint64_t stint = 0;  // the auditor's: the next one begins again, perhaps from other rows
     std::deque<AuditedPiece> pieces;
     std::uint64_t first_piece = 0;  // the number of pieces.front()
     std::uint64_t next_piece = 0;   // the first one that the auditor has not been sent

@@ -89,6 +89,7 @@ struct UnitInFlight {
   struct Audit {
     std::uint64_t case_id = 0;
     std::uint64_t piece = 0;
+    std::uint64_t stint = 0;  // of the case's auditor
   };
 
   std::optional<Audit> audit;

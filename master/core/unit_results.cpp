@@ -139,7 +139,7 @@ Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& res
   account.examples += unit.examples * unit.leases.size();
   account.unit_examples += unit.examples;
   UnitSizing::measure(session, unit, unit.examples, result.compute_us, outbox_.now());
-  if (unit.audit) audits_.answered_again(id, unit, fingerprint(result));
+  if (unit.audit) audits_.answered_again(unit, fingerprint(result));
   if (unit.is_trial) {
     trials_.answered(id, session, result);
     audits_.heard(id);
@@ -173,7 +173,7 @@ Result<void> Units::receive(SessionId id, SessionState& session, EvalResult& res
   ++sessions_.account(session).units;
   note_answered(unit);
   if (unit.audit) {
-    audits_.answered_again(id, unit, fingerprint(result));
+    audits_.answered_again(unit, fingerprint(result));
   } else if (placement_.is_audited(session)) {
     AuditedPiece piece;
     piece.round = checkpoint;

@@ -72,6 +72,18 @@ TEST_CASE("adaptive: when all lies were caught the model is the honest one", "[s
   }
 }
 
+// Each of these seeds has once convicted somebody honest.
+TEST_CASE("adaptive: runs that a promise was once broken in", "[sim]") {
+  SmallWorld world;
+  for (const std::uint64_t seed : {20025}) {
+    const ClusterResult result = world.run(some_liars(world, seed, 16));
+    INFO("seed " << seed);
+    for (const std::string& violation : result.violations) FAIL_CHECK(violation);
+    REQUIRE(result.finished);
+    REQUIRE(std::ranges::includes(result.liars, result.convicted));
+  }
+}
+
 // Each of these seeds has once stopped the run, held it up, or kept work of a banned volunteer.
 TEST_CASE("adaptive: storms that a promise was once broken in", "[sim]") {
   SmallWorld world;

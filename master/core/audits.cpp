@@ -120,6 +120,7 @@ void Audits::begin_no_later(Case& own, ShardId shard, RoundIndex round) {
   const auto work = own.shards.find(shard);
   if (work == own.shards.end() || work->second.first_round <= round) return;
   work->second.first_round = round;
+  own.dissent.reset();
   dismiss_auditor(own);
 }
 
@@ -340,7 +341,9 @@ bool Audits::draw_excused(Case& own, RoundIndex last) {
     opened(own, leases, first);
     for (const LeaseRef& lease : leases) {
       RoundIndex& begin = own.shards.at(lease.shard).first_round;
-      begin = std::min(begin, first);
+      if (first >= begin) continue;
+      begin = first;
+      own.dissent.reset();
     }
   };
   for (AuditedPiece& piece : own.pieces) {

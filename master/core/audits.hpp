@@ -161,7 +161,8 @@ class Audits {
     friend bool operator==(const Place&, const Place&) = default;
   };
 
-  // An auditor got something else.
+  // An auditor got something else. Void once the case begins with an earlier round: the holder's
+  // commit, whose rows the auditor had, may be what is false.
   struct Dissent {
     Place place;
     Fingerprint answer{};

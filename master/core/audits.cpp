@@ -354,6 +354,7 @@ bool Audits::draw_excused(Case& own, RoundIndex last) {
   for (auto& [key, claim] : own.commits) {
     const auto& [first, shard] = key;
     if (first > last || !std::exchange(claim.is_excused, false)) continue;
+    claim.again.reset();  // of an auditor on its way to a later round
     open({{shard, LeaseEpoch{}}}, first);
   }
   dismiss_auditor(own);

@@ -75,8 +75,8 @@ class Lending(EndToEndTest):
     def wait_reason(self, socket, reason, said=""):
         def is_given():
             status = self.status(socket) if socket.exists() else None
-            verdict = status["verdict"] if status else {}
-            return status if verdict.get("reason") == reason and said in verdict["sentence"] else None
+            is_it = status and status["verdict"]["reason"] == reason and said in status["sentence"]
+            return status if is_it else None
 
         return eventually(is_given, f"the reason {reason} ({said}) at {socket}")
 

@@ -176,6 +176,10 @@ struct UnitBatch {
 };
 
 // Train these shards on these consecutive batches, in order.
+//
+// Without a hidden layer a unit is a *shard-round*: one shard over all batches of a round. The
+// holder knows the examples and their labels, so that `batches` has one entry, of the round's first
+// batch, without activations and positives. Its rate says how often the rates have been halved.
 struct TrainUnit {
   UnitId unit{};
   std::vector<LeaseRef> leases;    // ascending by shard
@@ -199,6 +203,8 @@ struct BatchResult {
   friend bool operator==(const BatchResult&, const BatchResult&) = default;
 };
 
+// Of a shard-round, `batches` has an entry for the round's first batch and, if there are others, one
+// for all of these together, under the number of the second batch.
 struct UnitResult {
   UnitId unit{};
   std::vector<BatchResult> batches;
@@ -280,6 +286,9 @@ struct Points {
       offsets;  // points + 1 entries; point i owns [offsets[i], offsets[i+1])
   std::vector<std::uint32_t> features;  // ascending within a point
   std::vector<float> values;            // parallel to features
+  // Where there is no hidden layer, of training points: the output neurons of their labels.
+  // Otherwise of no point.
+  Positives labels{{0}, {}};
   friend bool operator==(const Points&, const Points&) = default;
 };
 

@@ -128,18 +128,20 @@ std::vector<ExampleView> Worker::examples_of(BatchIndex batch) const {
   return examples;
 }
 
+void Worker::add_positives(const ExampleView& example, Positives& positives) const {
+  const std::size_t first = positives.neurons.size();
+  for (const std::uint32_t label : example.labels) {
+    positives.neurons.push_back(map_.neuron_of_label(label));
+  }
+  std::sort(positives.neurons.begin() + static_cast<std::ptrdiff_t>(first),
+            positives.neurons.end());
+  positives.offsets.push_back(static_cast<std::uint32_t>(positives.neurons.size()));
+}
+
 Positives Worker::positives_of(const std::vector<ExampleView>& examples) const {
   Positives positives;
   positives.offsets.push_back(0);
-  for (const ExampleView& example : examples) {
-    const std::size_t first = positives.neurons.size();
-    for (const std::uint32_t label : example.labels) {
-      positives.neurons.push_back(map_.neuron_of_label(label));
-    }
-    std::sort(positives.neurons.begin() + static_cast<std::ptrdiff_t>(first),
-              positives.neurons.end());
-    positives.offsets.push_back(static_cast<std::uint32_t>(positives.neurons.size()));
-  }
+  for (const ExampleView& example : examples) add_positives(example, positives);
   return positives;
 }
 
@@ -231,7 +233,7 @@ Event Worker::run_task(const ReadPointsTask& task) {
       return read;
     }
     if (bytes >= kPointsBytes) {
-      parts.push_back({request.set, {}, {0}, {}, {}});
+      parts.push_back({request.set, {}, {0}, {}, {}, {{0}, {}}});
       bytes = 0;
     }
     const ExampleView example = is_training ? train_.example(point) : held_out(point);
@@ -240,6 +242,7 @@ Event Worker::run_task(const ReadPointsTask& task) {
     part.features.insert(part.features.end(), example.features.begin(), example.features.end());
     part.values.insert(part.values.end(), example.values.begin(), example.values.end());
     part.offsets.push_back(static_cast<std::uint32_t>(part.features.size()));
+    if (is_training && is_wide(model_)) add_positives(example, part.labels);
     bytes += example.features.size() * (sizeof(std::uint32_t) + sizeof(float));
   }
   return read;

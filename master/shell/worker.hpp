@@ -78,6 +78,8 @@ class Worker {
   Event eval_forward_done(std::uint64_t begin, std::uint64_t end,
                           const QuantizedActivations& codes);
   [[nodiscard]] std::vector<ExampleView> examples_of(BatchIndex batch) const;
+  // Appends the output neurons of the example's labels.
+  void add_positives(const ExampleView& example, Positives& positives) const;
   [[nodiscard]] Positives positives_of(const std::vector<ExampleView>& examples) const;
   // Labels that the shards together find best for the `i`-th example of the task, best first.
   [[nodiscard]] std::vector<std::uint32_t> best_of(const EvalScoreTask& task, std::size_t i) const;

@@ -165,6 +165,10 @@ void check_fields(const Points& read) {
   if (read.values.size() != read.features.size()) {
     malformed("values", "{} entries for {} features", read.values.size(), read.features.size());
   }
+  const std::size_t labelled = read.labels.offsets.size() - 1;
+  if (labelled > 0 && labelled != read.points.size()) {
+    malformed("labels", "of {} points, expected {}", labelled, read.points.size());
+  }
 }
 
 void check_fields(const EvalUnit& read) {

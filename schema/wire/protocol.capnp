@@ -259,6 +259,7 @@ struct Points {
   points @1 :Data;
   features @2 :Data;
   values @3 :Data;
+  labels @4 :Data;  # as Positives; of no point where there is a hidden layer
 }
 
 # ---- Evaluation ----

@@ -215,12 +215,15 @@ void fields(Is<ShardOffer> auto& e, auto& f) {
 
 // ---- Training ----------------------------------------------------------------------------------
 
+inline auto packed_positives(const Positives& positives) {
+  return Packed{(positives.offsets.size() + positives.neurons.size()) * 5, pack_positives,
+                [](auto... packed) { return unpack_positives(packed...); }};
+}
+
 void fields(Is<UnitBatch> auto& e, auto& f) {
   f(FIELD(batch, Batch));
   f(FIELD(hidden, Hidden));
-  f(FIELD(positives, Positives),
-    Packed{(e.positives.offsets.size() + e.positives.neurons.size()) * 5, pack_positives,
-           [](auto... packed) { return unpack_positives(packed...); }});
+  f(FIELD(positives, Positives), packed_positives(e.positives));
   f(NAMED("outputRate", output_rate, OutputRate), Range{0.0F, kRateMax});
 }
 
@@ -303,6 +306,7 @@ void fields(Is<Points> auto& e, auto& f) {
   };
   f(FIELD(features, Features), Packed{(e.offsets.size() + e.features.size()) * 5, pack, unpack});
   f(FIELD(values, Values));
+  f(FIELD(labels, Labels), packed_positives(e.labels));
 }
 
 // ---- Evaluation --------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ inline InputUnit input_unit() {
 
 // Points 4 and 9; the first has two features.
 inline Points points() {
-  return Points{PointSet::kTestSet, {4, 9}, {0, 2, 2}, {7, 300}, {0.5F, -1.0F}};
+  return Points{PointSet::kTestSet, {4, 9}, {0, 2, 2}, {7, 300}, {0.5F, -1.0F}, {{0}, {}}};
 }
 
 inline EvalResult scores() {

@@ -203,8 +203,8 @@ struct BatchResult {
   friend bool operator==(const BatchResult&, const BatchResult&) = default;
 };
 
-// Of a shard-round, `batches` has an entry for the round's first batch and, if there are others, one
-// for all of these together, under the number of the second batch.
+// The result of a shard-round has an entry in `batches` for the round's first batch and, if there
+// are others, one for all of these together, under the number of the second batch.
 struct UnitResult {
   UnitId unit{};
   std::vector<BatchResult> batches;

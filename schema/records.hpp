@@ -119,6 +119,29 @@ void visit_fields(Receipt& r, const Visit& visit) {
   visit("verdict", r.verdict);
 }
 
+// A shard-round whose result counts, and which is not folded yet. Its sender is trusted, or an
+// audit has confirmed it.
+struct SettledRound {
+  RoundIndex round = 0;
+  ShardId shard{};     // also of the outcomes and the receipt
+  ShardOutcome first;  // of the round's first batch
+  ShardOutcome rest;   // of all other batches together; zero if there are none
+  Receipt receipt;     // without the digest, which the fold sets
+  friend bool operator==(const SettledRound&, const SettledRound&) = default;
+};
+
+// The store keeps round and shard apart.
+template <typename Visit>
+void visit_fields(SettledRound& r, const Visit& visit) {
+  visit("first_gradient_digest", r.first.gradient_digest);
+  visit("first_loss", r.first.loss);
+  visit("first_active", r.first.active);
+  visit("rest_gradient_digest", r.rest.gradient_digest);
+  visit("rest_loss", r.rest.loss);
+  visit("rest_active", r.rest.active);
+  visit_fields(r.receipt, visit);
+}
+
 // The receipts of a round.
 struct Receipts {
   std::vector<Receipt> shards;   // one per shard; empty where the round was folded without

@@ -182,6 +182,9 @@ std::string describe_key(Table table, ByteView key) {
       break;
     case Table::kStaged:
       if (const auto staged = decode_staged_key(key)) {
+        if (staged->part == kSettledPart) {
+          return fmt::format("round {}, shard {}, settled", staged->round, raw(staged->shard));
+        }
         return fmt::format("round {}, shard {}, part {}", staged->round, raw(staged->shard),
                            staged->part);
       }

@@ -32,7 +32,9 @@ std::optional<RowKey> decode_row_key(ByteView bytes);
 // First key behind all rows of the shard; empty for the last shard there can be.
 Bytes row_keys_end(ShardId shard);
 
-// kStaged.
+// kStaged: a part of a commit, or, behind all of its parts, the record that the commit counts.
+inline constexpr std::uint32_t kSettledPart = UINT32_MAX;
+
 struct StagedKey {
   RoundIndex round = 0;
   ShardId shard{};

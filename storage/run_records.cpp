@@ -178,6 +178,8 @@ template std::string encode_record(const BackupRecord&);
 template std::optional<BackupRecord> decode_record(std::string_view);
 template std::string encode_record(const AccountRecord&);
 template std::optional<AccountRecord> decode_record(std::string_view);
+template std::string encode_record(const SettledRound&);
+template std::optional<SettledRound> decode_record(std::string_view);
 
 std::string encode_settings(const std::map<std::string, std::string>& settings) {
   return to_text(json(settings));

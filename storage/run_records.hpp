@@ -42,7 +42,8 @@ struct BackupRecord {
 };
 
 // The JSON text of a record, and a record of such a text: those above, ShardDigest, RoundRecord,
-// and AccountRecord without the identity, which is the key.
+// AccountRecord without the identity, which is the key, and SettledRound without round and shard,
+// which are in the key.
 template <typename Record>
 std::string encode_record(const Record& record);
 template <typename Record>

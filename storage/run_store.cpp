@@ -89,6 +89,25 @@ Result<bool> RunStore::is_staged(RoundIndex round, ShardId shard) {
   return impl_->staged.is_whole(round, shard);
 }
 
+Result<void> RunStore::settle(const SettledRound& settled) {
+  if (settled.round < impl_->checkpoint) return {};
+  return impl_->staged.settle(settled);
+}
+
+Result<std::vector<SettledRound>> RunStore::keep_settled(
+    const std::function<bool(RoundIndex checkpoint)>& ends,
+    const std::function<void(const Error&)>& on_damage) {
+  impl_->open_fold.reset();
+  // A fold that was decided and cannot be resumed: other commits may come for its round, which
+  // count only when it is decided again.
+  WriteBatch batch;
+  batch.erase(Table::kRun, as_bytes(kFoldKey));
+  auto written = impl_->store->write(std::move(batch), Durability::kLazy);
+  if (!written) return written.error();
+  const RoundIndex end = RunPlan(impl_->identity.model).round_count();
+  return impl_->staged.keep_settled(impl_->checkpoint, end, ends, on_damage);
+}
+
 Result<void> RunStore::discard_staged() {
   return impl_->staged.erase_all();
 }

@@ -84,6 +84,18 @@ class RunStore {
   Result<void> drop_staged(RoundIndex round, ShardId shard);
   // True when every part of the shard's commit for `round` is staged, or folded.
   Result<bool> is_staged(RoundIndex round, ShardId shard);
+  // Records that the shard's commit for the round counts, so that keep_settled() keeps it. Not
+  // synced; a loss of power leaves no record without the parts that were staged before it. The
+  // record goes with the commit. kNotFound unless every part is staged; nothing when the round is
+  // folded already.
+  Result<void> settle(const SettledRound& settled);
+  // Keeps, for each shard, the settled commits that follow one another from checkpoint() on, up to
+  // the first one for whose resulting checkpoint `ends` is true, and drops all else that is staged.
+  // Returns those that are kept, by round and shard. A damaged commit is dropped too, with later
+  // ones of its shard, and told to `on_damage`. Not synced. Comes after resume_fold().
+  Result<std::vector<SettledRound>> keep_settled(
+      const std::function<bool(RoundIndex checkpoint)>& ends,
+      const std::function<void(const Error&)>& on_damage);
   // Folds round `round` == checkpoint() into the rows in one atomic, durable batch together with
   // `history`, whose rate_cuts and rows_digest it sets; requires every shard staged (kCorrupt names
   // the missing one). Any other round is kInvalidArgument. After a failure nothing is folded, or

@@ -11,6 +11,8 @@
 #include "common/result.hpp"
 #include "schema/wire/codec.hpp"
 #include "storage/record.hpp"
+#include "storage/run_records.hpp"
+#include "storage/run_store_impl.hpp"
 
 namespace gleaner {
 namespace {
@@ -28,6 +30,12 @@ static_assert(sizeof(PartHeader) == 16);
 
 Error refuse(ShardId shard, std::string what) {
   return Error{ErrorCode::kProtocol, fmt::format("the commit of shard {} {}", raw(shard), what)};
+}
+
+Error not_whole(RoundIndex round, ShardId shard) {
+  return Error{ErrorCode::kNotFound,
+               fmt::format("the commit of shard {} for round {} is not staged as a whole",
+                           raw(shard), round)};
 }
 
 PartHeader header_of(std::uint32_t parts, const SparseUpdate& update) {
@@ -79,10 +87,15 @@ StagedCommits::StagedCommits(Store& store, const ShardMap& map, RoundIndex first
 Result<void> StagedCommits::load() {
   if (is_loaded_) return {};
   commits_.clear();
+  Result<void> loaded = load_range(encode_staged_key({first_round_, ShardId{0}, 0}), {});
+  is_loaded_ = loaded.ok();
+  return loaded;
+}
+
+Result<void> StagedCommits::load_range(ByteView begin, ByteView end) {
   Result<void> outcome;
-  const StagedKeyBytes first = encode_staged_key({first_round_, ShardId{0}, 0});
   Result<void> scanned =
-      store_.scan(Table::kStaged, first, {}, [&](ByteView key_bytes, ByteView record) {
+      store_.scan(Table::kStaged, begin, end, [&](ByteView key_bytes, ByteView record) {
         const std::optional<StagedKey> key = decode_staged_key(key_bytes);
         if (!key || raw(key->shard) >= map_.shard_count()) {
           outcome = corrupt_record(Table::kStaged, key_bytes, "the run has no such shard");
@@ -93,6 +106,7 @@ Result<void> StagedCommits::load() {
           outcome = payload.error();
           return false;
         }
+        if (key->part == kSettledPart) return true;
         const Result<PartHeader> header = decode_header(key_bytes, *payload);
         if (!header) {
           outcome = header.error();
@@ -105,9 +119,7 @@ Result<void> StagedCommits::load() {
         }
         return outcome.ok();
       });
-  if (!scanned) return scanned;
-  is_loaded_ = outcome.ok();
-  return outcome;
+  return scanned ? outcome : scanned;
 }
 
 Result<void> StagedCommits::note(RoundIndex round, ShardId shard, std::uint32_t part,
@@ -161,11 +173,81 @@ Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t p
   return note(round, shard, part, parts, noted);
 }
 
+Result<void> StagedCommits::settle(const SettledRound& settled) {
+  const Result<bool> whole = is_whole(settled.round, settled.shard);
+  if (!whole) return whole.error();
+  if (!*whole) return not_whole(settled.round, settled.shard);
+  WriteBatch batch;
+  put_text(batch, Table::kStaged, encode_staged_key({settled.round, settled.shard, kSettledPart}),
+           encode_record(settled));
+  return store_.write(std::move(batch), Durability::kLazy);
+}
+
+Result<std::optional<SettledRound>> StagedCommits::load_settled(RoundIndex round, ShardId shard) {
+  const StagedKeyBytes key = encode_staged_key({round, shard, kSettledPart});
+  const Result<std::optional<std::string>> text = get_text(store_, Table::kStaged, key);
+  if (!text) return text.error();
+  if (!text->has_value()) return std::optional<SettledRound>();
+  std::optional<SettledRound> settled = decode_record<SettledRound>(**text);
+  if (!settled) return corrupt_record(Table::kStaged, key, "it is not the expected record");
+  settled->round = round;
+  for (ShardId* own :
+       {&settled->shard, &settled->first.shard, &settled->rest.shard, &settled->receipt.shard}) {
+    *own = shard;
+  }
+  auto loaded = load_range(encode_staged_key({round, shard, 0}), key);
+  if (!loaded) return loaded.error();
+  const auto commit = commits_.find({round, shard});
+  if (commit == commits_.end() || !commit->second.is_whole()) return std::optional<SettledRound>();
+  for (std::uint32_t part = 0; part < commit->second.parts; ++part) {
+    if (auto follows = check_order(round, shard, part); !follows) return follows.error();
+  }
+  return settled;
+}
+
+Result<std::vector<SettledRound>> StagedCommits::keep_settled(
+    RoundIndex first, RoundIndex end, const std::function<bool(RoundIndex checkpoint)>& ends,
+    const std::function<void(const Error&)>& on_damage) {
+  first_round_ = first;
+  is_loaded_ = false;
+  commits_.clear();
+  std::vector<SettledRound> kept;
+  for (std::uint32_t s = 0; s < map_.shard_count(); ++s) {
+    for (RoundIndex round = first; round < end; ++round) {
+      Result<std::optional<SettledRound>> settled = load_settled(round, ShardId{s});
+      if (!settled && settled.error().code != ErrorCode::kCorrupt) return settled.error();
+      if (!settled) on_damage(settled.error());
+      if (!settled || !*settled) {
+        commits_.erase({round, ShardId{s}});
+        break;
+      }
+      kept.push_back(std::move(**settled));
+      if (ends(round + 1)) break;
+    }
+  }
+  std::ranges::sort(kept, {}, [](const SettledRound& s) { return std::pair(s.round, s.shard); });
+  if (auto erased = erase_others(kept); !erased) return erased.error();
+  is_loaded_ = true;
+  return kept;
+}
+
+Result<void> StagedCommits::erase_others(const std::vector<SettledRound>& kept) {
+  Bytes begin;  // of what may have to go
+  for (const SettledRound& settled : kept) {
+    const StagedKeyBytes own = encode_staged_key({settled.round, settled.shard, 0});
+    const StagedKeyBytes next =
+        encode_staged_key({settled.round, ShardId{raw(settled.shard) + 1}, 0});
+    auto erased = store_.erase_range(Table::kStaged, begin, own, Durability::kLazy);
+    if (!erased) return erased;
+    begin.assign(next.begin(), next.end());
+  }
+  return store_.erase_range(Table::kStaged, begin, {}, Durability::kLazy);
+}
+
 Result<bool> StagedCommits::is_whole(RoundIndex round, ShardId shard) {
   if (auto loaded = load(); !loaded) return loaded.error();
   const auto commit = commits_.find({round, shard});
-  return commit != commits_.end() && commit->second.staged.size() == commit->second.parts &&
-         std::ranges::all_of(commit->second.staged, &Part::is_staged);
+  return commit != commits_.end() && commit->second.is_whole();
 }
 
 Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t begin,
@@ -173,11 +255,7 @@ Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t
                                   const std::function<Result<void>(const SparseUpdate&)>& visit) {
   const Result<bool> whole = is_whole(round, shard);
   if (!whole) return whole.error();
-  if (!*whole) {
-    return Error{ErrorCode::kNotFound, fmt::format("the commit of shard {} for round {} is not "
-                                                   "staged as a whole",
-                                                   raw(shard), round)};
-  }
+  if (!*whole) return not_whole(round, shard);
   const std::vector<Part>& parts = commits_.at({round, shard}).staged;
   for (std::uint32_t index = 0; index < parts.size(); ++index) {
     const Part& own = parts[index];
@@ -189,7 +267,7 @@ Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t
   return {};
 }
 
-Result<SparseUpdate> StagedCommits::part(RoundIndex round, ShardId shard, std::uint32_t part) {
+Result<void> StagedCommits::check_order(RoundIndex round, ShardId shard, std::uint32_t part) const {
   const std::vector<Part>& parts = commits_.at({round, shard}).staged;
   const Part& own = parts.at(part);
   std::uint32_t before = part;  // down to the nearest part that has rows
@@ -198,6 +276,11 @@ Result<SparseUpdate> StagedCommits::part(RoundIndex round, ShardId shard, std::u
     return corrupt_record(Table::kStaged, encode_staged_key({round, shard, part}),
                           "its rows do not follow those of the part before");
   }
+  return {};
+}
+
+Result<SparseUpdate> StagedCommits::part(RoundIndex round, ShardId shard, std::uint32_t part) {
+  if (auto follows = check_order(round, shard, part); !follows) return follows.error();
   return read_part(round, shard, part);
 }
 

@@ -2,9 +2,11 @@
 // parts there are. Borrows store and map. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
+#include "schema/records.hpp"
 #include "storage/engine/store.hpp"
 
 namespace gleaner {
@@ -35,6 +38,13 @@ class StagedCommits {
   // Adds a part; see RunStore::stage.
   Result<void> add(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
                    const SparseUpdate& update);
+  // Records that a commit counts; see RunStore::settle.
+  Result<void> settle(const SettledRound& settled);
+  // Keeps settled commits of the rounds [first, end), and erases all else; see
+  // RunStore::keep_settled.
+  Result<std::vector<SettledRound>> keep_settled(
+      RoundIndex first, RoundIndex end, const std::function<bool(RoundIndex checkpoint)>& ends,
+      const std::function<void(const Error&)>& on_damage);
   // True when every part of the shard's commit is there.
   Result<bool> is_whole(RoundIndex round, ShardId shard);
   // Calls `visit` with the shard's parts in order, those that may hold rows of [begin, end).
@@ -75,11 +85,24 @@ class StagedCommits {
     [[nodiscard]] bool has(std::uint32_t part) const {
       return part < staged.size() && staged[part].is_staged;
     }
+
+    [[nodiscard]] bool is_whole() const {
+      return staged.size() == parts && std::ranges::all_of(staged, &Part::is_staged);
+    }
   };
 
   // Reads what is staged, once; only then is a damaged part found, so that a store with one can
   // still be opened and the part dropped.
   Result<void> load();
+  // Adds the parts with begin <= key < end (end empty: to the table's end) to the index.
+  Result<void> load_range(ByteView begin, ByteView end);
+  // The record that a commit counts; nullopt when there is none, or the commit is not whole. Adds
+  // the commit's parts to the index.
+  Result<std::optional<SettledRound>> load_settled(RoundIndex round, ShardId shard);
+  // Erases all commits but these, which are in the order of their keys.
+  Result<void> erase_others(const std::vector<SettledRound>& kept);
+  // kCorrupt when the part's rows do not follow those of the parts before.
+  [[nodiscard]] Result<void> check_order(RoundIndex round, ShardId shard, std::uint32_t part) const;
   Result<void> note(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
                     const Part& noted);
   Result<SparseUpdate> read_part(RoundIndex round, ShardId shard, std::uint32_t part);

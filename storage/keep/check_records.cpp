@@ -18,8 +18,14 @@ namespace gleaner {
 
 namespace {
 
-// Rounds that a master may have open at once.
+// Rounds that a master may have open at once, where shards depend on one another.
 constexpr RoundIndex kOpenRoundsMax = 2;
+
+// The first round that cannot be open.
+RoundIndex open_rounds_end(const ModelConfig& model, RoundIndex checkpoint) {
+  const RoundIndex all = RunPlan(model).round_count();
+  return is_wide(model) ? all : std::min(all, checkpoint + kOpenRoundsMax);
+}
 
 // The parts of one commit as they come by.
 class CommitParts {
@@ -48,6 +54,11 @@ class CommitParts {
     return wrong;
   }
 
+  // Whether all parts of the commit have come by, and no others since.
+  [[nodiscard]] bool are_whole(const StagedKey& key) const {
+    return has_any_ && key.round == round_ && key.shard == shard_ && next_part_ == parts_;
+  }
+
  private:
   bool has_any_ = false;
   RoundIndex round_ = 0;
@@ -56,6 +67,15 @@ class CommitParts {
   std::uint32_t next_part_ = 0;
   std::uint64_t rows_from_ = 0;
 };
+
+// Whether nothing is staged for the round, for sure.
+bool is_empty_round(Store& store, RoundIndex round) {
+  bool is_empty = true;
+  const auto scanned = store.scan(Table::kStaged, encode_staged_key({round, ShardId{0}, 0}),
+                                  encode_staged_key({round + 1, ShardId{0}, 0}),
+                                  [&](ByteView, ByteView) { return is_empty = false; });
+  return scanned && is_empty;
+}
 
 // A share that was measured lies between 0 and 1.
 bool is_fraction(double value) {
@@ -117,9 +137,16 @@ void check_staged_commits(Store& store, const CheckedRun& run, Findings& finding
     if (!map || !run.progress) return;
     // A commit that is folded counts for nothing and is erased with the next round.
     if (at->round < run.progress->checkpoint) return;
-    if (at->round >= run.progress->checkpoint + kOpenRoundsMax ||
-        at->round >= RunPlan(*run.model).round_count()) {
+    if (at->round >= open_rounds_end(*run.model, run.progress->checkpoint)) {
       findings.add(Table::kStaged, key, "the round is not open");
+      return;
+    }
+    if (at->part == kSettledPart) {
+      if (!decode_record<SettledRound>(as_text(payload))) {
+        findings.add(Table::kStaged, key, "it is not the record of a commit that counts");
+      } else if (!parts.are_whole(*at)) {
+        findings.add(Table::kStaged, key, "the commit that it is about is not whole");
+      }
       return;
     }
     const auto part = open_staged_part(payload, at->shard, *map);
@@ -132,9 +159,11 @@ void check_staged_commits(Store& store, const CheckedRun& run, Findings& finding
   // A shard of a round at a time: what cannot be read does not hide the others.
   if (map && run.progress) {
     const RoundIndex open = run.progress->checkpoint;
+    const RoundIndex end = open_rounds_end(*run.model, open);
     walk_records(store, Table::kStaged, {}, encode_staged_key({open, ShardId{0}, 0}), findings,
                  visit);
-    for (RoundIndex round = open; round < open + kOpenRoundsMax; ++round) {
+    for (RoundIndex round = open; round < end; ++round) {
+      if (is_empty_round(store, round)) continue;
       for (std::uint32_t s = 0; s < map->shard_count(); ++s) {
         walk_records(store, Table::kStaged, encode_staged_key({round, ShardId{s}, 0}),
                      encode_staged_key({round, ShardId{s + 1}, 0}), findings, visit);
@@ -143,8 +172,8 @@ void check_staged_commits(Store& store, const CheckedRun& run, Findings& finding
                    encode_staged_key({round, ShardId{map->shard_count()}, 0}),
                    encode_staged_key({round + 1, ShardId{0}, 0}), findings, visit);
     }
-    walk_records(store, Table::kStaged, encode_staged_key({open + kOpenRoundsMax, ShardId{0}, 0}),
-                 {}, findings, visit);
+    walk_records(store, Table::kStaged, encode_staged_key({end, ShardId{0}, 0}), {}, findings,
+                 visit);
     return;
   }
   walk_records(store, Table::kStaged, {}, {}, findings, visit);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "common/counter_random.hpp"
@@ -38,11 +39,15 @@ using Rows = std::map<std::uint32_t, Row>;
 using Staged =
     std::map<std::pair<RoundIndex, std::uint32_t>, std::vector<std::optional<SparseUpdate>>>;
 
+using Settled = std::set<std::pair<RoundIndex, std::uint32_t>>;
+
 // The store, spelled out.
 struct Model {
   std::vector<Rows> folded;  // by shard
   Staged staged;
   Staged durable;  // of it, what a loss of power leaves
+  Settled settled;
+  Settled durable_settled;
   RoundIndex checkpoint = 0;
 };
 
@@ -60,7 +65,7 @@ class Scenario {
   }
 
   void step() {
-    switch (random_.next_below(8)) {
+    switch (random_.next_below(10)) {
       case 0:
         return fold();
       case 1:
@@ -69,6 +74,10 @@ class Scenario {
         return random_.chance(1, 4) ? crash() : check_digest();
       case 3:
         return read();
+      case 4:
+        return settle();
+      case 5:
+        return random_.chance(1, 3) ? keep() : random_.chance(1, 3) ? drop() : settle();
       default:
         return stage();
     }
@@ -103,7 +112,8 @@ class Scenario {
 
   void stage() {
     const RoundIndex round =
-        model_.checkpoint + static_cast<RoundIndex>(random_.chance(1, 5) ? 1 : 0);
+        model_.checkpoint +
+        static_cast<RoundIndex>(random_.chance(1, 4) ? random_.next_below(3) : 0);
     // Shards that lack a commit first, so that rounds become whole.
     ShardId shard = some_shard();
     for (std::uint32_t s = 0; s < model_.folded.size(); ++s) {
@@ -165,9 +175,11 @@ class Scenario {
         apply(model_.folded[s], ShardId{s}, *part);
       }
       model_.staged.erase({round, s});
+      model_.settled.erase({round, s});
     }
     ++model_.checkpoint;
     model_.durable = model_.staged;
+    model_.durable_settled = model_.settled;
     CHECK(run_->checkpoint() == model_.checkpoint);
   }
 
@@ -175,6 +187,61 @@ class Scenario {
     require_ok(run_->discard_staged());
     model_.staged.clear();
     model_.durable.clear();
+    model_.settled.clear();
+    model_.durable_settled.clear();
+  }
+
+  void settle() {
+    if (model_.staged.empty()) return;
+    auto commit = model_.staged.begin();
+    std::advance(commit, random_.next_below(model_.staged.size()));
+    const auto [round, shard] = commit->first;
+    require_ok(run_->settle(test::make_settled(round, ShardId{shard})));
+    model_.settled.insert(commit->first);
+  }
+
+  void drop() {
+    const ShardId shard = some_shard();
+    const auto round = static_cast<RoundIndex>(model_.checkpoint + random_.next_below(3));
+    require_ok(run_->drop_staged(round, shard));
+    const auto is_dropped = [&](const std::pair<RoundIndex, std::uint32_t>& key) {
+      return key.first >= round && key.second == raw(shard);
+    };
+    std::erase_if(model_.staged, [&](const auto& commit) { return is_dropped(commit.first); });
+    std::erase_if(model_.settled, is_dropped);
+  }
+
+  // A master that dies and starts again.
+  void keep() {
+    run_.reset();
+    open();
+    const auto end = static_cast<RoundIndex>(model_.checkpoint + random_.next_below(4));
+    Settled expected;
+    for (std::uint32_t s = 0; s < model_.folded.size(); ++s) {
+      for (RoundIndex round = model_.checkpoint; model_.settled.contains({round, s}); ++round) {
+        expected.insert({round, s});
+        if (round + 1 == end) break;
+      }
+    }
+    const auto kept =
+        require_value(run_->keep_settled([end](RoundIndex checkpoint) { return checkpoint == end; },
+                                         [](const Error& error) { FAIL(error.message); }));
+    REQUIRE(kept.size() == expected.size());
+    auto next = expected.begin();
+    for (const SettledRound& settled : kept) {
+      CHECK(settled == test::make_settled(next->first, ShardId{next->second}));
+      ++next;
+    }
+    std::erase_if(model_.staged,
+                  [&](const auto& commit) { return !expected.contains(commit.first); });
+    model_.settled = std::move(expected);
+    for (RoundIndex ahead = 0; ahead < 3; ++ahead) {
+      const RoundIndex round = model_.checkpoint + ahead;
+      for (std::uint32_t s = 0; s < model_.folded.size(); ++s) {
+        CHECK(require_value(run_->is_staged(round, ShardId{s})) ==
+              model_.staged.contains({round, s}));
+      }
+    }
   }
 
   void crash() {
@@ -182,6 +249,7 @@ class Scenario {
     disk_.crash();
     open();
     model_.staged = model_.durable;
+    model_.settled = model_.durable_settled;
     CHECK(run_->checkpoint() == model_.checkpoint);
     for (const auto& [key, parts] : model_.staged) {
       CHECK(require_value(run_->is_staged(key.first, ShardId{key.second})));

@@ -39,7 +39,7 @@ Result<void> step_to_end(RunStore& run) {
 }
 
 // Ways for a process to treat staged commits when it opens the store.
-enum class AtStart { kKeep, kDiscard, kResumeFold };
+enum class AtStart { kKeep, kDiscard, kResumeFold, kKeepSettled };
 
 // As a master writes: one round's commits come while the round before waits to be folded.
 Result<void> write_run(RunStore& run, Told& told) {
@@ -53,6 +53,7 @@ Result<void> write_run(RunStore& run, Told& told) {
       const auto parts = test::cut(map, shard, test::make_update(map, shard, round), 2);
       if (auto first = run.stage(round, shard, 0, 2, parts[0]); !first) return first;
       if (auto last = run.stage(round, shard, 1, 2, parts[1]); !last) return last;
+      if (auto settled = run.settle(test::make_settled(round, shard)); !settled) return settled;
     }
     if (auto put = run.put_accounts({AccountRecord{}}); !put) return put;
     auto begun =
@@ -137,20 +138,28 @@ void crash_at_every_write(MemoryStore::FailedWrite outcome, bool loses_unsynced,
       CHECK(require_value(run->history()).size() == run->checkpoint());
       check_receipts(*run);
     }
-    if (at_start != AtStart::kKeep) require_ok(run->discard_staged());
+    if (at_start == AtStart::kKeepSettled) {
+      const auto damaged = [](const Error& error) { FAIL(error.message); };
+      require_value(run->keep_settled([](RoundIndex) { return false; }, damaged));
+    } else if (at_start != AtStart::kKeep) {
+      require_ok(run->discard_staged());
+    }
     Told rest;
     require_ok(write_run(*run, rest));
     CHECK(require_value(run->checkpoint_digest()) == calm.at(kRounds));
   }
-  // Creation, lease epochs, and a round's stages, accounts, decision, fold and clearing away; one
-  // more for the history.
-  CHECK(crashes == 2 + kRounds * (5 * 2 + 4) + 1);
+  // Creation, lease epochs, and a round's parts and records, accounts, decision, fold and clearing
+  // away; one more for the history.
+  CHECK(crashes == 2 + kRounds * (5 * 3 + 4) + 1);
 }
+
+constexpr AtStart kWays[] = {AtStart::kKeep, AtStart::kDiscard, AtStart::kResumeFold,
+                             AtStart::kKeepSettled};
 
 TEST_CASE("crash: power fails at every write, and the model is the same", "[storage]") {
   for (const auto outcome :
        {MemoryStore::FailedWrite::kDropped, MemoryStore::FailedWrite::kApplied}) {
-    for (const AtStart at_start : {AtStart::kKeep, AtStart::kDiscard, AtStart::kResumeFold}) {
+    for (const AtStart at_start : kWays) {
       crash_at_every_write(outcome, /*loses_unsynced=*/true, at_start);
     }
   }
@@ -159,10 +168,50 @@ TEST_CASE("crash: power fails at every write, and the model is the same", "[stor
 TEST_CASE("crash: the process dies at every write, and the model is the same", "[storage]") {
   for (const auto outcome :
        {MemoryStore::FailedWrite::kDropped, MemoryStore::FailedWrite::kApplied}) {
-    for (const AtStart at_start : {AtStart::kKeep, AtStart::kDiscard, AtStart::kResumeFold}) {
+    for (const AtStart at_start : kWays) {
       crash_at_every_write(outcome, /*loses_unsynced=*/false, at_start);
     }
   }
+}
+
+TEST_CASE("crash: a loss of power leaves settled commits up to some write", "[storage]") {
+  const std::string calm = calm_digests().at(kRounds);
+  std::uint64_t writes = 1;
+  for (std::uint64_t survivors = 0; survivors <= writes; ++survivors) {
+    INFO(survivors << " writes have reached the disk");
+    MemoryStore disk;
+    std::map<std::uint64_t, std::pair<RoundIndex, ShardId>> settled;  // by the write
+    {
+      const auto run = open_run(disk);
+      const ShardMap& map = run->shard_map();
+      for (RoundIndex round = 0; round < 2; ++round) {
+        for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+          const ShardId shard{s};
+          const auto parts = test::cut(map, shard, test::make_update(map, shard, round), 2);
+          require_ok(run->stage(round, shard, 0, 2, parts[0]));
+          require_ok(run->stage(round, shard, 1, 2, parts[1]));
+          require_ok(run->settle(test::make_settled(round, shard)));
+          settled[disk.unsynced()] = {round, shard};
+        }
+      }
+    }
+    writes = disk.unsynced();
+    disk.crash(survivors);
+    const auto run = open_run(disk);
+    const auto damaged = [](const Error& error) { FAIL(error.message); };
+    const auto kept = require_value(run->keep_settled([](RoundIndex) { return false; }, damaged));
+    std::size_t expected = 0;
+    for (const auto& [write, key] : settled) {
+      if (write > survivors) break;
+      REQUIRE(expected < kept.size());
+      CHECK(kept[expected++] == test::make_settled(key.first, key.second));
+    }
+    CHECK(kept.size() == expected);
+    Told rest;
+    require_ok(write_run(*run, rest));
+    CHECK(require_value(run->checkpoint_digest()) == calm);
+  }
+  CHECK(writes == 30);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using test::require_value;
 
 using Entry = std::pair<Bytes, Bytes>;
 
-// A store with something in every table: checkpoint 1, and round 1 staged.
+// A store with something in every table: checkpoint 1, and round 1 staged and settled.
 const MemoryStore& healthy() {
   static const std::unique_ptr<MemoryStore> disk = [] {
     MemoryStore made;
@@ -26,6 +26,7 @@ const MemoryStore& healthy() {
         RunStore::create_or_open(made.share(), identity, test::small_label_counts(identity)));
     require_ok(test::train_to(*run, 1));
     require_ok(test::stage_round(*run, 1));
+    require_ok(test::settle_round(*run, 1));
     require_value(run->reserve_lease_epochs(3));
     AccountRecord account;
     account.name = "atlas";
@@ -194,6 +195,33 @@ TEST_CASE("damage: what is staged can be dropped when it cannot be read", "[stor
     const auto calm = healthy().copy();
     const auto other = require_value(RunStore::open(calm->share()));
     require_ok(other->fold(1, test::make_history(2)));
+    CHECK(require_value(run->checkpoint_digest()) == require_value(other->checkpoint_digest()));
+  }
+}
+
+TEST_CASE("damage: a settled commit that cannot be read is trained again, and no other",
+          "[storage]") {
+  const auto calm = healthy().copy();
+  const auto other = require_value(RunStore::open(calm->share()));
+  require_ok(other->fold(1, test::make_history(2)));
+  for (const auto& [key, value] : entries(*healthy().share(), Table::kStaged)) {
+    INFO(describe_key(Table::kStaged, key));
+    const auto disk = healthy().copy();
+    Bytes damaged = value;
+    damaged[damaged.size() / 2] ^= 4;
+    put(*disk, Table::kStaged, key, damaged);
+    const auto run = require_value(RunStore::open(disk->share()));
+    std::vector<Error> errors;
+    const auto kept = require_value(run->keep_settled(
+        [](RoundIndex) { return false; }, [&](const Error& error) { errors.push_back(error); }));
+    REQUIRE(errors.size() == 1);
+    check_named(errors[0], Table::kStaged, key);
+    const std::uint32_t lost = raw(decode_staged_key(key)->shard);
+    CHECK(kept.size() == run->shard_map().shard_count() - 1);
+    for (std::uint32_t s = 0; s < run->shard_map().shard_count(); ++s) {
+      CHECK(require_value(run->is_staged(1, ShardId{s})) == (s != lost));
+    }
+    require_ok(test::train_to(*run, 2));
     CHECK(require_value(run->checkpoint_digest()) == require_value(other->checkpoint_digest()));
   }
 }

@@ -62,6 +62,8 @@ TEST_CASE("keys: every key is described in words", "[storage]") {
   CHECK(describe_key(Table::kCodes, encode_row_key({ShardId{3}, 17})) == "shard 3, row 17");
   CHECK(describe_key(Table::kStaged, encode_staged_key({4, ShardId{2}, 1})) ==
         "round 4, shard 2, part 1");
+  CHECK(describe_key(Table::kStaged, encode_staged_key({4, ShardId{2}, kSettledPart})) ==
+        "round 4, shard 2, settled");
   CHECK(describe_key(Table::kHistory, encode_history_key(12)) == "checkpoint 12");
   CHECK(describe_key(Table::kLedger, lease_epoch_key()) == "lease epochs");
   CHECK(describe_key(Table::kLedger, encode_account_key({0xa, 0xb})) ==

@@ -244,6 +244,7 @@ TEST_CASE("rocks store: what is staged can be discarded twice, and when it canno
     const auto run = open_run(path);
     require_ok(test::train_to(*run, 1));
     require_ok(test::stage_round(*run, 1));
+    require_ok(test::settle_round(*run, 1));
   }
   {
     // Pushed into a table of its own, which is then damaged.
@@ -272,12 +273,47 @@ TEST_CASE("rocks store: what is staged can be discarded twice, and when it canno
   }
   const auto run = open_run(path);
   check_error(run->is_staged(1, ShardId{0}), ErrorCode::kCorrupt, "store " + path + " is damaged");
-  require_ok(run->discard_staged());
-  require_ok(run->discard_staged());
+  if (GENERATE(false, true)) {
+    std::size_t damages = 0;
+    const auto count = [&](const Error&) { ++damages; };
+    CHECK(require_value(run->keep_settled([](RoundIndex) { return false; }, count)).empty());
+    CHECK(damages == run->shard_map().shard_count());
+  } else {
+    require_ok(run->discard_staged());
+    require_ok(run->discard_staged());
+  }
   CHECK_FALSE(require_value(run->is_staged(1, ShardId{0})));
   require_ok(test::train_to(*run, 3));
   const auto calm = open_run(folder.path() + "/calm");
   require_ok(test::train_to(*calm, 3));
+  CHECK(require_value(run->checkpoint_digest()) == require_value(calm->checkpoint_digest()));
+}
+
+TEST_CASE("rocks store: settled commits stay between others that go", "[storage]") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/store";
+  const auto keep = [](RunStore& run) {
+    return require_value(run.keep_settled([](RoundIndex) { return false; },
+                                          [](const Error& error) { FAIL(error.message); }));
+  };
+  std::vector<SettledRound> expected;
+  {
+    const auto run = open_run(path);
+    for (const RoundIndex round : {0u, 1u}) require_ok(test::stage_round(*run, round));
+    for (const std::uint32_t shard : {1u, 3u}) {
+      expected.push_back(test::make_settled(0, ShardId{shard}));
+      require_ok(run->settle(expected.back()));
+    }
+  }
+  for (int start = 0; start < 2; ++start) CHECK(keep(*open_run(path)) == expected);
+  const auto run = open_run(path);
+  for (std::uint32_t s = 0; s < run->shard_map().shard_count(); ++s) {
+    CHECK(require_value(run->is_staged(0, ShardId{s})) == (s == 1 || s == 3));
+    CHECK_FALSE(require_value(run->is_staged(1, ShardId{s})));
+  }
+  require_ok(test::train_to(*run, 2));
+  const auto calm = open_run(folder.path() + "/calm");
+  require_ok(test::train_to(*calm, 2));
   CHECK(require_value(run->checkpoint_digest()) == require_value(calm->checkpoint_digest()));
 }
 

@@ -45,6 +45,12 @@ TEST_CASE("records: every field survives, to the bit", "[storage]") {
   account.last_seen_wall_seconds = 7;
   CHECK(decode_record<AccountRecord>(encode_record(account)) == account);
 
+  SettledRound settled;
+  settled.first = {{}, ~std::uint64_t{0}, -3, 4};
+  settled.rest = {{}, 5, std::numeric_limits<std::int64_t>::max(), 6};
+  settled.receipt = {{}, {}, {1, 2}, "ann", {3, 4}, "bob", WorkVerdict::kConfirmed};
+  CHECK(decode_record<SettledRound>(encode_record(settled)) == settled);
+
   const auto progress =
       decode_record<ProgressRecord>(encode_record(ProgressRecord{5, 123456789012, {7, 9}}));
   REQUIRE(progress);

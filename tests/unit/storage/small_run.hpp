@@ -31,8 +31,13 @@ RoundRecord make_history(RoundIndex checkpoint);
 // without digests.
 Receipts make_receipts(const ShardMap& map, RoundIndex round);
 
+// With figures and people that tell shard and round.
+SettledRound make_settled(RoundIndex round, ShardId shard);
+
 // Stages every shard's commit for the round, some in several parts.
 Result<void> stage_round(RunStore& run, RoundIndex round, std::uint64_t seed = 1);
+// Settles every shard's commit for the round, which is staged.
+Result<void> settle_round(RunStore& run, RoundIndex round);
 // Stages and folds rounds until the store holds checkpoint `checkpoint`.
 Result<void> train_to(RunStore& run, RoundIndex checkpoint, std::uint64_t seed = 1);
 

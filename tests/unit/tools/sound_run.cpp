@@ -69,7 +69,8 @@ Result<void> make_sound_run(std::unique_ptr<Store> store, RoundIndex checkpoint,
   bilbo.identity.low = 2;
   bilbo.name = "bilbo";
   if (auto put = run.put_accounts({atlas, bilbo}); !put) return put;
-  return stage_sound_round(run, run.checkpoint());
+  if (auto staged = stage_sound_round(run, run.checkpoint()); !staged) return staged;
+  return run.settle(make_settled(run.checkpoint(), ShardId{2}));
 }
 
 }  // namespace gleaner::test

@@ -41,7 +41,11 @@ Places places() {
   for (const auto& [key, value] : entries(patient.disk(), Table::kStaged)) {
     const StagedKey part = decode_staged_key(key).value();
     if (raw(part.shard) != 2) continue;
-    (part.part == 0 ? found.staged : found.staged_last) = key;
+    if (part.part == kSettledPart) {
+      found.settled = key;
+    } else {
+      (part.part == 0 ? found.staged : found.staged_last) = key;
+    }
   }
   return found;
 }
@@ -274,6 +278,13 @@ void add_other_kinds(std::vector<Kind>& kinds, const Places& at) {
                      patient.reseal(Table::kStaged, {0, 0, 0, 3, 0},
                                     patient.payload(Table::kStaged, at.staged));
                    }});
+  kinds.push_back({"staged: settled without its last part",
+                   [=](Patient& patient) { patient.erase(Table::kStaged, at.staged_last); }});
+  add_text(kinds, "staged: settled, and not there", Table::kStaged,
+           bytes_of(encode_staged_key({kDamageCheckpoint + 1, ShardId{2}, kSettledPart})), "{}");
+  add_text(kinds, "staged: a settled record that is no JSON", Table::kStaged, at.settled, "2");
+  add_text(kinds, "staged: a settled record of nobody", Table::kStaged, at.settled,
+           R"({"verdict":"holy"})");
   const Bytes& history = at.history;
   add_text(kinds, "history: not JSON", Table::kHistory, history, "checkpoint 2");
   add_text(kinds, "history: of another checkpoint", Table::kHistory, history,

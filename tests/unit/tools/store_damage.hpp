@@ -82,6 +82,7 @@ struct Places {
   Bytes input_row;
   Bytes staged;       // first of several parts
   Bytes staged_last;  // last of them
+  Bytes settled;      // of the same commit
   Bytes history = bytes_of(encode_history_key(2));
   Bytes other_history = bytes_of(encode_history_key(3));
   Bytes account = bytes_of(encode_account_key({0, 1}));

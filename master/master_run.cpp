@@ -140,8 +140,8 @@ class MasterRun {
  private:
   // -- the steps of a run
   // Leaves the store at the checkpoint to begin from: without what banned volunteers did unaudited,
-  // and with what an earlier start left staged.
-  Result<void> settle();
+  // and with what an earlier start left staged, of which it returns the commits that count.
+  Result<std::vector<SettledRound>> settle();
   [[nodiscard]] bool is_complete(const ResumePoint& resume) const;
   void make_core(const ResumePoint& resume, bool goes_on);
   // Returns when the core is done.
@@ -421,12 +421,14 @@ void MasterRun::close() {
   end_backups();
 }
 
-Result<void> MasterRun::settle() {
+Result<std::vector<SettledRound>> MasterRun::settle() {
   if (auto undone = undo_work_of_banned(config_.run.store, store_, console_); !undone) {
-    return undone;
+    return undone.error();
   }
+  std::optional<std::uint32_t> evaluate_every_epochs;
+  if (data_.test) evaluate_every_epochs = config_.evaluation.every_epochs;
   return settle_staged(
-      store_,
+      store_, evaluate_every_epochs,
       [&](RoundIndex round) {
         console_.log(LogLevel::kInfo,
                      fmt::format("round {} was trained when the master ended: its checkpoint is "
@@ -440,10 +442,9 @@ Result<void> MasterRun::settle() {
 }
 
 Result<ExitCode> MasterRun::run(bool goes_on) {
-  if (auto settled = settle(); !settled) {
-    return fail(settled.error(), ExitCode::kStore);
-  }
-  const auto resume = read_resume_point(store_);
+  auto settled = settle();
+  if (!settled) return fail(settled.error(), ExitCode::kStore);
+  const auto resume = read_resume_point(store_, std::move(*settled));
   if (!resume) return fail(resume.error(), ExitCode::kStore);
   // The last start may have stored the evaluation and not kept the checkpoint.
   if (resume->is_evaluated) keeper_.evaluated();

@@ -20,6 +20,7 @@
 #include "common/time.hpp"
 #include "master/core/learning_so_far.hpp"
 #include "schema/messages.hpp"
+#include "schema/records.hpp"
 
 namespace gleaner {
 
@@ -86,6 +87,9 @@ struct ResumePoint {
   LearningSoFar learning{};
   std::set<KeyId> proven{};    // strangers with commits in the ledger, which are no newcomers
   Precision last_precision{};  // of the last checkpoint that was evaluated
+  // Without a hidden layer: staged commits that count, by round and shard. Those of a shard follow
+  // one another from the checkpoint on, and none goes on from one that is still to be evaluated.
+  std::vector<SettledRound> settled{};
 };
 
 // The things that are fixed for the life of a core: the model, the settings, and the plan and map

@@ -3,9 +3,9 @@
 //
 // Two of the effects go to queues. Worker tasks run one after the other, in the order in which the
 // core issued them: that is the order of the arithmetic on the input layer. Storage tasks do so,
-// with one exception: between two steps of a fold, commits are staged and rows are read that were
-// issued after it (master/shell/storage_tasks.hpp). A round is folded after all its commits are
-// staged.
+// with one exception: between two steps of a fold, commits are staged and settled and rows are read
+// that were issued after it (master/shell/storage_tasks.hpp). A round is folded after all its
+// commits are staged.
 #pragma once
 
 #include <algorithm>
@@ -142,7 +142,14 @@ struct RecordEvaluationTask {
   std::vector<AccountRecord> accounts;
 };
 
-using StorageTask = std::variant<StageTask, FoldTask, ReadChunkTask, RecordEvaluationTask>;
+// Record that a staged commit counts, so that it survives a restart -> Settled. Comes after the
+// StageTasks of all of its parts.
+struct SettleTask {
+  SettledRound settled;
+};
+
+using StorageTask =
+    std::variant<StageTask, FoldTask, ReadChunkTask, RecordEvaluationTask, SettleTask>;
 
 // ---- Effects -----------------------------------------------------------------------------------
 
@@ -316,6 +323,9 @@ struct ChunkRead {
 
 struct HistoryRecorded {};
 
+// The core does nothing at it, as at a chunk's scores.
+struct Settled : EvalChunkScored {};
+
 // There is no room on the store's disk for the storage task that was next. Nothing was written;
 // whoever runs the queue tries that task again every now and then, and no other before.
 struct StoreFull {
@@ -342,7 +352,7 @@ using Event =
     std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
                  PointsRead, InputCommitted, EvalForwardDone, EvalChunkScored, EvalFinished, Staged,
                  Folded, ChunkRead, HistoryRecorded, StoreFull, TaskFailed, StopRequested, Banned,
-                 Tick, MessageSent, GradientsAdded, RelaySummed, RelayGone>;
+                 Tick, MessageSent, GradientsAdded, RelaySummed, RelayGone, Settled>;
 
 // Whom an event concerns. The core looks only at what an event may have changed, so that an event
 // costs no more where there are more volunteers and shards. An event of the work concerns one
@@ -362,7 +372,7 @@ bool is_one_of(const Event& event) {
 inline bool concerns_all(const Event& event) {
   return !detail::is_one_of<SessionOpened, MessageReceived, SessionClosed, ForwardDone,
                             BackwardDone, PointsRead, ChunkRead, Staged, GradientsAdded, Tick,
-                            RelaySummed>(event);
+                            RelaySummed, Settled>(event);
 }
 
 // Some entries of a map, in turn: whoever looks at a few each time comes to all of them. Pure.

@@ -1,12 +1,44 @@
 #include "master/shell/resume_point.hpp"
 
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
 #include "common/limits.hpp"
+#include "common/model/run_plan.hpp"
 
 namespace gleaner {
 namespace {
 
 // More leases than one process ever grants.
 constexpr std::uint64_t kLeaseEpochs = std::uint64_t{1} << 32;
+
+bool is_evaluated(std::span<const RoundRecord> history, RoundIndex checkpoint) {
+  return std::ranges::any_of(history, [checkpoint](const RoundRecord& record) {
+    return record.checkpoint == checkpoint && record.evaluated > 0;
+  });
+}
+
+// Settles commits that are staged in a run without a hidden layer.
+Result<std::vector<SettledRound>> keep_settled(RunStore& run,
+                                               std::optional<std::uint32_t> evaluate_every_epochs,
+                                               const std::function<void(const Error&)>& on_damage) {
+  const RunPlan plan(run.identity().model);
+  const auto is_to_be_evaluated = [&](RoundIndex checkpoint) {
+    return evaluate_every_epochs && plan.evaluates_at(checkpoint, *evaluate_every_epochs);
+  };
+  const auto history = run.history();
+  if (!history) return history.error();
+  // An evaluation needs the shards as they are at the checkpoint. It has come to be owed since they
+  // went on, because the test set or the settings are others now.
+  const RoundIndex checkpoint = run.checkpoint();
+  if (is_to_be_evaluated(checkpoint) && !is_evaluated(*history, checkpoint)) {
+    if (auto discarded = run.discard_staged(); !discarded) return discarded.error();
+    return std::vector<SettledRound>();
+  }
+  return run.keep_settled(is_to_be_evaluated, on_damage);
+}
 
 }  // namespace
 
@@ -20,8 +52,15 @@ LearningSoFar learning_so_far(std::span<const RoundRecord> history, RoundIndex c
   return learning;
 }
 
-Result<void> settle_staged(RunStore& run, const std::function<void(RoundIndex)>& on_fold,
-                           const std::function<void(const Error&)>& on_damage) {
+Result<std::vector<SettledRound>> settle_staged(
+    RunStore& run, std::optional<std::uint32_t> evaluate_every_epochs,
+    const std::function<void(RoundIndex)>& on_fold,
+    const std::function<void(const Error&)>& on_damage) {
+  // A damaged part stands in the way of a fold, and is found again when its commit is to be kept.
+  std::set<std::string> told;
+  const auto tell = [&](const Error& error) {
+    if (told.insert(error.message).second) on_damage(error);
+  };
   Result<bool> is_open = run.resume_fold();
   if (is_open && *is_open) on_fold(run.checkpoint());
   while (is_open && *is_open) {
@@ -29,20 +68,23 @@ Result<void> settle_staged(RunStore& run, const std::function<void(RoundIndex)>&
     is_open = folded ? Result<bool>(!*folded) : folded;
   }
   if (!is_open && is_open.error().code != ErrorCode::kCorrupt) return is_open.error();
-  if (!is_open) on_damage(is_open.error());
-  return run.discard_staged();
+  if (!is_open) tell(is_open.error());
+  if (is_wide(run.identity().model)) return keep_settled(run, evaluate_every_epochs, tell);
+  if (auto discarded = run.discard_staged(); !discarded) return discarded.error();
+  return std::vector<SettledRound>();
 }
 
-Result<ResumePoint> read_resume_point(RunStore& run) {
+Result<ResumePoint> read_resume_point(RunStore& run, std::vector<SettledRound> settled) {
   ResumePoint resume;
+  resume.settled = std::move(settled);
   resume.checkpoint = run.checkpoint();
   resume.rate_cuts = run.rate_cuts();
   const auto history = run.history();
   if (!history) return history.error();
   resume.learning = learning_so_far(*history, resume.checkpoint);
+  resume.is_evaluated = is_evaluated(*history, resume.checkpoint);
   for (const RoundRecord& record : *history) {
     if (record.checkpoint > resume.checkpoint) break;
-    resume.is_evaluated = record.checkpoint == resume.checkpoint && record.evaluated > 0;
     if (record.evaluated > 0) resume.last_precision = record.precision;
   }
   const auto epoch = run.reserve_lease_epochs(kLeaseEpochs);

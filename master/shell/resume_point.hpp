@@ -1,8 +1,11 @@
 // Where a run stands, read from its store for the core that is to go on with it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "common/result.hpp"
 #include "master/core/core_config.hpp"
@@ -10,15 +13,19 @@
 
 namespace gleaner {
 
-// Takes lease epochs for the start of a master; writes nothing else.
-Result<ResumePoint> read_resume_point(RunStore& run);
+// Takes lease epochs for the start of a master; writes nothing else. `settled`: of settle_staged().
+Result<ResumePoint> read_resume_point(RunStore& run, std::vector<SettledRound> settled);
 
-// Settles what an earlier process left staged, before read_resume_point(): a round whose fold it
-// had decided is folded, the rest is dropped, because the gradients of an unfinished round are gone
-// and every shard is needed again for them. `on_fold` is called before the fold, `on_damage` when a
-// staged part cannot be read, so that its round is trained again.
-Result<void> settle_staged(RunStore& run, const std::function<void(RoundIndex)>& on_fold,
-                           const std::function<void(const Error&)>& on_damage);
+// Settles what an earlier process left staged, before read_resume_point(). A round whose fold it
+// had decided is folded. With a hidden layer the rest is dropped, because the gradients of an
+// unfinished round are gone and every shard is needed again for them. Without one, commits that
+// count are kept and returned, as far as the next checkpoint that is to be evaluated.
+// `evaluate_every_epochs`: as in CoreConfig; none without a test set. `on_fold` is called before
+// the fold, `on_damage` when a staged part cannot be read, so that its round is trained again.
+Result<std::vector<SettledRound>> settle_staged(RunStore& run,
+                                                std::optional<std::uint32_t> evaluate_every_epochs,
+                                                const std::function<void(RoundIndex)>& on_fold,
+                                                const std::function<void(const Error&)>& on_damage);
 
 // The history's part of it: what the run learned up to `checkpoint`.
 LearningSoFar learning_so_far(std::span<const RoundRecord> history, RoundIndex checkpoint);

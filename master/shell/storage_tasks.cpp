@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kInBetweenMax = 8;
 
 bool may_go_between(const StorageTask& task) {
-  return std::holds_alternative<StageTask>(task) || std::holds_alternative<ReadChunkTask>(task);
+  return std::holds_alternative<StageTask>(task) || std::holds_alternative<SettleTask>(task) ||
+         std::holds_alternative<ReadChunkTask>(task);
 }
 
 }  // namespace
@@ -153,6 +154,11 @@ std::optional<Event> Persister::run_task(const ReadChunkTask& task) {
   auto rows = store_.read_rows(task.lease.shard, task.row_begin, task.row_end, task.base_round);
   if (!rows) return failure(rows.error());
   return ChunkRead{task.session, task.lease, task.chunk, std::move(*rows)};
+}
+
+std::optional<Event> Persister::run_task(const SettleTask& task) {
+  if (auto settled = store_.settle(task.settled); !settled) return failure(settled.error());
+  return Settled{};
 }
 
 std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {

@@ -16,8 +16,8 @@ namespace gleaner {
 
 // The storage tasks that are not done yet, and which of them is next. In their order, but for one
 // thing: a fold of a wide model takes long and is done in steps, and between two of them commits
-// are staged and rows read that came after it, so that nobody waits for a fold who need not.
-// One thread at a time.
+// are staged and settled and rows read that came after it, so that nobody waits for a fold who need
+// not. One thread at a time.
 class StorageQueue {
  public:
   void push(StorageTask task) {
@@ -62,6 +62,7 @@ class Persister {
   std::optional<Event> run_task(const FoldTask& task);
   std::optional<Event> run_task(const ReadChunkTask& task);
   std::optional<Event> run_task(const RecordEvaluationTask& task);
+  std::optional<Event> run_task(const SettleTask& task);
   // True when the round is folded.
   Result<bool> step_fold(const FoldTask& task, std::int64_t wall_seconds);
 

@@ -62,6 +62,9 @@ std::string describe_task(const StorageTask& task) {
                                t.base_round);
           },
           [](const RecordEvaluationTask&) { return std::string("record the evaluation"); },
+          [](const SettleTask& t) {
+            return fmt::format("settle shard {} round {}", raw(t.settled.shard), t.settled.round);
+          },
       },
       task);
 }

@@ -45,7 +45,7 @@ void MasterProcess::start() {
   if (!is_crash_point_armed_ && !is_write_armed_) arm_disk();
   auto store = std::make_unique<FaultyStore>(disk_.share(), disk_faults_);
   Result<void> undone;
-  auto opened = context_.workload.open(std::move(store), config_.lends_input, [&](RunStore& run) {
+  auto opened = context_.workload.open(std::move(store), config_, [&](RunStore& run) {
     disk_faults_.is_looked_at = true;
     context_.tell_checkers([&](Checker& c) { c.store_opened(run); });
     disk_faults_.is_looked_at = false;

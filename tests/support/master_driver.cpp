@@ -296,6 +296,11 @@ Event MasterDriver::answer(const ReadChunkTask& task) {
   return ChunkRead{task.session, task.lease, task.chunk, {}};
 }
 
+Event MasterDriver::answer(const SettleTask& task) {
+  stored.push_back(fmt::format("settle {}/{}", task.settled.round, raw(task.settled.shard)));
+  return Settled{};
+}
+
 Event MasterDriver::answer(const RecordEvaluationTask&) {
   stored.emplace_back("evaluation");
   return HistoryRecorded{};

@@ -172,6 +172,7 @@ class MasterDriver {
   Event answer(const FoldTask& task);
   Event answer(const ReadChunkTask& task);
   Event answer(const RecordEvaluationTask& task);
+  Event answer(const SettleTask& task);
   bool serve_everyone();
   [[noreturn]] void fail_missing(SessionId id) const;
 

@@ -87,6 +87,7 @@ class CostedMaster : public MasterTasks {
     if (const auto* read = std::get_if<ReadChunkTask>(&task)) {
       return ChunkRead{read->session, read->lease, read->chunk, tiny_rows(map_, read->lease.shard)};
     }
+    if (std::holds_alternative<SettleTask>(task)) return Settled{};
     return HistoryRecorded{};
   }
 
@@ -102,6 +103,7 @@ class CostedMaster : public MasterTasks {
 
   [[nodiscard]] Micros cost(const StorageTask& task) const override {
     if (std::holds_alternative<FoldTask>(task)) return fold_step();
+    if (std::holds_alternative<SettleTask>(task)) return Micros(0);
     if (std::holds_alternative<StageTask>(task)) return cost_.stage_round / cost_.shards;
     const double bytes = cost_.row_bytes * cost_.labels / model_.labels;
     return micros(bytes / kMebibyte * static_cast<double>(cost_.read_mib.count()));
@@ -180,7 +182,7 @@ class CostedVolunteer : public VolunteerTasks {
 
 CostedWorkload::CostedWorkload(const CostModel& cost) : cost_(cost), model_(small_model(cost)) {}
 
-Result<Workload::Opened> CostedWorkload::open(std::unique_ptr<Store>, bool /*lends_input*/,
+Result<Workload::Opened> CostedWorkload::open(std::unique_ptr<Store>, const CoreConfig& /*config*/,
                                               const std::function<void(RunStore&)>&) {
   Opened master;
   master.tasks = std::make_unique<CostedMaster>(cost_, model_);

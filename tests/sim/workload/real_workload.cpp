@@ -71,7 +71,7 @@ RealWorkload::RealWorkload(const ModelConfig& model, const PackedDataset& train,
                            const PackedDataset& test)
     : model_(model), train_(train), test_(test), label_counts_(count_labels(train)) {}
 
-Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk, bool lends_input,
+Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk, const CoreConfig& config,
                                             const std::function<void(RunStore&)>& opened) {
   RunIdentity identity;
   identity.model = model_;
@@ -84,16 +84,18 @@ Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk, bool le
   opened(run);
   Opened master;
   std::optional<Error> damage;
+  std::optional<std::uint32_t> evaluate_every_epochs;
+  if (config.test_points > 0) evaluate_every_epochs = config.evaluate_every_epochs;
   auto settled = settle_staged(
-      run, [&](RoundIndex) { master.has_resumed_fold = true; },
+      run, evaluate_every_epochs, [&](RoundIndex) { master.has_resumed_fold = true; },
       [&](const Error& error) { damage = error; });
   if (!settled) return settled.error();
   if (damage) return *damage;
-  auto resume = read_resume_point(run);
+  auto resume = read_resume_point(run, std::move(*settled));
   if (!resume) return resume.error();
   master.resume = std::move(*resume);
   auto tasks = std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_,
-                                            lends_input, std::move(*store));
+                                            config.lends_input, std::move(*store));
   if (auto loaded = tasks->load(); !loaded) return loaded.error();
   master.tasks = std::move(tasks);
   return master;

@@ -12,7 +12,7 @@ class RealWorkload : public Workload {
   // `train` and `test` outlive it.
   RealWorkload(const ModelConfig& model, const PackedDataset& train, const PackedDataset& test);
 
-  Result<Opened> open(std::unique_ptr<Store> disk, bool lends_input,
+  Result<Opened> open(std::unique_ptr<Store> disk, const CoreConfig& config,
                       const std::function<void(RunStore&)>& opened) override;
   std::unique_ptr<VolunteerTasks> start_volunteer(std::uint64_t memory_bytes) override;
   void complete(CoreConfig& config) const override;

@@ -56,9 +56,9 @@ class Workload {
   };
 
   virtual ~Workload() = default;
-  // Opens the run as a starting master does, which lends the input shards or does not. `opened`
-  // sees the store before anything is changed.
-  virtual Result<Opened> open(std::unique_ptr<Store> disk, bool lends_input,
+  // Opens the run as a master that starts with `config` does. `opened` sees the store before
+  // anything is changed.
+  virtual Result<Opened> open(std::unique_ptr<Store> disk, const CoreConfig& config,
                               const std::function<void(RunStore&)>& opened) = 0;
   virtual std::unique_ptr<VolunteerTasks> start_volunteer(std::uint64_t memory_bytes) = 0;
   // Fills in what follows from the data.

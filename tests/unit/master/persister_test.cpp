@@ -105,6 +105,32 @@ TEST_CASE("persister: a task that the disk had no room for is done when it is ru
   CHECK(folds == std::vector<RoundIndex>{1});
 }
 
+TEST_CASE("persister: a commit is settled once all of it is staged", "[master]") {
+  MemoryStore disk;
+  const auto store = test::open_small(disk);
+  Persister persister(*store, &no_wall_clock);
+  StageTask stage;
+  stage.update =
+      std::make_shared<const SparseUpdate>(test::make_update(store->shard_map(), ShardId{0}, 0));
+  const SettleTask settle{test::make_settled(0, ShardId{0})};
+  CHECK(std::holds_alternative<TaskFailed>(run_to_end(persister, settle)));
+  CHECK(std::holds_alternative<Staged>(run_to_end(persister, stage)));
+  disk.fill_after(0);
+  CHECK(std::holds_alternative<StoreFull>(run_to_end(persister, settle)));
+  disk.make_room();
+  CHECK(std::holds_alternative<Settled>(run_to_end(persister, settle)));
+  const auto kept = require_value(
+      test::open_small(disk)->keep_settled([](RoundIndex) { return false; }, [](const Error&) {}));
+  CHECK(kept == std::vector<SettledRound>{settle.settled});
+  // Another commit in its place counts only when it is settled itself.
+  CHECK(std::holds_alternative<Staged>(run_to_end(persister, stage)));
+  const auto again = test::open_small(disk);
+  CHECK(require_value(again->is_staged(0, ShardId{0})));
+  CHECK(require_value(again->keep_settled([](RoundIndex) { return false; }, [](const Error&) {}))
+            .empty());
+  CHECK_FALSE(require_value(again->is_staged(0, ShardId{0})));
+}
+
 TEST_CASE("persister: between the steps of a fold commits are staged and rows read", "[master]") {
   MemoryStore disk;
   const RunIdentity identity = test::small_identity();

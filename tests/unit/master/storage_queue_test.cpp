@@ -6,7 +6,7 @@
 namespace gleaner {
 namespace {
 
-// One letter a task: s stage, f fold, r read, e evaluation.
+// One letter a task: s stage, f fold, r read, e evaluation, t settle.
 StorageTask task(char kind) {
   switch (kind) {
     case 's':
@@ -15,13 +15,15 @@ StorageTask task(char kind) {
       return FoldTask{};
     case 'r':
       return ReadChunkTask{};
+    case 't':
+      return SettleTask{};
     default:
       return RecordEvaluationTask{};
   }
 }
 
 char kind_of(const StorageTask& task) {
-  return "sfre"[task.index()];
+  return "sfret"[task.index()];
 }
 
 // Does all of it, each fold in `steps` steps; a letter a step.
@@ -52,10 +54,11 @@ TEST_CASE("storage queue: tasks are done in their order", "[master]") {
 
 TEST_CASE("storage queue: between the steps of a fold goes what need not wait for it", "[master]") {
   CHECK(run("sfsr", 3) == "sfsrff");
+  CHECK(run("sfsstr", 2) == "sfsstrf");
   // At most eight, so that the fold gets on as well.
   CHECK(run("f" + std::string(12, 'r'), 3) == "frrrrrrrrfrrrrf");
   // A task behind an evaluation's record or another fold keeps its place.
-  CHECK(run("fes", 2) == "ffes");
+  CHECK(run("fest", 2) == "ffest");
   CHECK(run("fsfr", 2) == "fsffrf");
 }
 

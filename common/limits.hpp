@@ -74,7 +74,7 @@ inline constexpr std::size_t kInviteBytesMax = 64;  // as text
 // Invites that a master keeps, and peers that it remembers.
 inline constexpr std::size_t kInvitesMax = 1024;
 inline constexpr std::size_t kPeersMax = 4096;
-// Digests of the self-test in a Hello (common/train/self_test.hpp).
+// Digests of the self-test in a Hello (common/train/self_test/self_test.hpp).
 inline constexpr std::size_t kKernelDigestsMax = 32;
 inline constexpr std::size_t kKernelNameBytesMax = 31;
 // The first frame of a connection, a Hello: nobody knows yet who it is from.

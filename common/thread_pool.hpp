@@ -22,30 +22,42 @@ namespace gleaner {
 class PauseGate {
  public:
   void close() {
-    if (is_closed_.load()) return;
+    if (is_closed()) return;
     closed_at_us_ = monotonic_now().time_since_epoch().count();
-    is_closed_ = 1;
+    ++turns_;
   }
 
   void open() {
-    if (!is_closed_.load()) return;
+    if (!is_closed()) return;
     closed_us_ += monotonic_now().time_since_epoch().count() - closed_at_us_.load();
-    is_closed_ = 0;
-    is_closed_.notify_all();
+    ++turns_;
+    turns_.notify_all();
   }
 
-  [[nodiscard]] bool is_closed() const { return is_closed_.load() != 0; }
+  [[nodiscard]] bool is_closed() const { return turns_.load(std::memory_order_acquire) % 2 == 1; }
 
   // Waits while the gate is closed.
   void pass() {
-    while (is_closed_.load(std::memory_order_acquire) != 0) is_closed_.wait(1);
+    for (std::uint32_t seen = turns_; seen % 2 == 1; seen = turns_) turns_.wait(seen);
+  }
+
+  // Waits while the gate is closed, and `is_stopped` is not set; who sets it wakes the threads.
+  void pass(const std::atomic<bool>& is_stopped) {
+    for (std::uint32_t seen = turns_; seen % 2 == 1 && !is_stopped; seen = turns_) {
+      turns_.wait(seen);
+    }
+  }
+
+  void wake() {
+    turns_ += 2;
+    turns_.notify_all();
   }
 
   // How long it has been closed in all, up to the last time it was opened.
   [[nodiscard]] Micros closed_for() const { return Micros(closed_us_.load()); }
 
  private:
-  std::atomic<int> is_closed_{0};
+  std::atomic<std::uint32_t> turns_{0};  // odd while it is closed
   std::atomic<std::int64_t> closed_at_us_{0};
   std::atomic<std::int64_t> closed_us_{0};
 };

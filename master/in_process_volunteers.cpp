@@ -29,6 +29,7 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
     client.core.seed = i;
     client.threads = options.threads;
     client.memory_bytes = options.memory_bytes;
+    client.points.own = options.datasets;
     const Standing standing{identity, Role::kVolunteer, true, true, {}};
     client.dial = [&io, &runner, name, standing](volunteer::Client::Dialled on_dialled) {
       asio::post(io, [&io, &runner, name, standing, on_dialled = std::move(on_dialled)] {
@@ -55,12 +56,14 @@ void LocalVolunteers::stop(const std::string& reason) {
 }
 
 InProcessVolunteers::InProcessVolunteers(asio::io_context& io, CoreRunner& runner,
-                                         const MasterConfig::Run& config, std::uint32_t threads,
-                                         Console& console,
+                                         const MasterConfig::Run& config,
+                                         const volunteer::OwnDatasets& datasets,
+                                         std::uint32_t threads, Console& console,
                                          std::function<void(const Error&)> on_failure)
     : io_(io),
       runner_(runner),
       config_(config),
+      datasets_(datasets),
       threads_(threads),
       console_(console),
       on_failure_(std::move(on_failure)),
@@ -71,6 +74,7 @@ LocalVolunteersOptions InProcessVolunteers::options_of(std::uint32_t count) {
   options.count = count;
   options.threads = threads_;
   options.memory_bytes = machine_facts().memory_bytes;
+  options.datasets = datasets_;
   options.on_failure = [this](const std::string& name, const Error& error) {
     asio::post(io_, [this, failure = Error{error.code, name + " gave up: " + error.message}] {
       on_failure_(failure);

@@ -56,7 +56,8 @@ struct LocalVolunteersOptions {
   std::uint32_t threads = 1;       // of each
   std::uint64_t memory_bytes = 0;  // of each
   Millis retry_first{500};
-  bool is_referee = false;  // one that decides audits and is lent nothing else
+  volunteer::OwnDatasets datasets{};  // that they need not be sent
+  bool is_referee = false;            // one that decides audits and is lent nothing else
   // A volunteer gave up for good, which only a defect can make it do.
   std::function<void(const std::string& name, const Error& error)> on_failure;
   // Each of them has left after stop().
@@ -81,8 +82,8 @@ class InProcessVolunteers {
   // All but `on_failure` outlive it. Each volunteer has `threads`. `on_failure` is called when one
   // gave up for good, which only a defect can make it do.
   InProcessVolunteers(asio::io_context& io, CoreRunner& runner, const MasterConfig::Run& config,
-                      std::uint32_t threads, Console& console,
-                      std::function<void(const Error&)> on_failure);
+                      const volunteer::OwnDatasets& datasets, std::uint32_t threads,
+                      Console& console, std::function<void(const Error&)> on_failure);
 
   // Starts `run.local` of them.
   void start();
@@ -101,6 +102,7 @@ class InProcessVolunteers {
   asio::io_context& io_;
   CoreRunner& runner_;
   const MasterConfig::Run& config_;
+  const volunteer::OwnDatasets datasets_;
   const std::uint32_t threads_;
   Console& console_;
   const std::function<void(const Error&)> on_failure_;

@@ -7,7 +7,7 @@
 
 #include "common/console/terminal.hpp"
 #include "common/result.hpp"
-#include "common/train/self_test.hpp"
+#include "common/train/self_test/self_test.hpp"
 #include "master/config/config.hpp"
 #include "master/open_run.hpp"
 #include "master/run_data.hpp"

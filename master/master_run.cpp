@@ -386,9 +386,11 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
   observer.on_effects = [this](const Effects& effects) { thanks_->note(effects); };
   observer.on_gone = [this](const Standing& standing) { entrance_.gate().gone(standing); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
-  own_.emplace(io_, *runner_, config_.run, threads_, console_, [this](const Error& error) {
-    if (!done_) runner_->fail(error);
-  });
+  const volunteer::OwnDatasets datasets{data_.train.get(), data_.test.get()};
+  own_.emplace(io_, *runner_, config_.run, datasets, threads_, console_,
+               [this](const Error& error) {
+                 if (!done_) runner_->fail(error);
+               });
 }
 
 void MasterRun::train(const ResumePoint& resume) {

@@ -16,9 +16,9 @@
 #include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
 #include "common/train/input_trainer.hpp"
-#include "common/train/self_test.hpp"
+#include "common/train/self_test/self_test.hpp"
 #include "common/train/shard_trainer.hpp"
-#include "common/train/wide_trainer.hpp"
+#include "common/train/wide/wide_trainer.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
 

@@ -14,7 +14,7 @@
 #include "common/model/model_config.hpp"
 #include "common/model/recipe.hpp"
 #include "common/result.hpp"
-#include "common/train/wide_trainer.hpp"
+#include "common/train/wide/wide_trainer.hpp"
 #include "master/config/config.hpp"
 #include "master/core/core_config.hpp"
 #include "master/see/run_events.hpp"

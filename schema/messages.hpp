@@ -26,7 +26,7 @@ namespace gleaner {
 
 // ---- Joining -----------------------------------------------------------------------------------
 
-// The digest that a kernel gave in the self-test (common/train/self_test.hpp).
+// The digest that a kernel gave in the self-test (common/train/self_test/self_test.hpp).
 struct KernelDigest {
   std::string kernel;
   std::uint64_t digest = 0;

@@ -7,8 +7,23 @@
 
 namespace gleaner::volunteer {
 
-Client::Client(Clock& clock, WorkThread& work, PauseGate& gate, Options options)
-    : clock_(clock), work_(work), gate_(gate), options_(std::move(options)), core_(options_.core) {}
+namespace {
+
+template <typename Done>
+Done done_of(std::uint64_t generation, Worked& worked) {
+  if (!worked.replies) return {generation, {}, worked.replies.error()};
+  return {generation, std::move(*worked.replies), {}};
+}
+
+}  // namespace
+
+Client::Client(Clock& clock, WorkThread& work, PauseGate& gate, Options options, Lanes* lanes)
+    : clock_(clock),
+      work_(work),
+      gate_(gate),
+      options_(std::move(options)),
+      lanes_(lanes),
+      core_(options_.core) {}
 
 Client::~Client() {
   lifetime_.end();
@@ -16,6 +31,13 @@ Client::~Client() {
 }
 
 void Client::start() {
+  if (lanes_ != nullptr) {
+    lanes_->start(
+        lifetime_.guard<std::uint64_t, Worked>([this](std::uint64_t generation, Worked worked) {
+          held_bytes_ = worked.held_bytes;
+          handle(done_of<LaneDone>(generation, worked));
+        }));
+  }
   handle(Started{});
   tick();
 }
@@ -54,6 +76,7 @@ void Client::handle(Event event) {
   } else {
     gate_.close();
   }
+  steer_lanes();
   if (options_.on_change) options_.on_change(core_.snapshot(), held_bytes_);
 }
 
@@ -91,7 +114,9 @@ void Client::use(std::shared_ptr<Link> link) {
     handle(Disconnected{std::move(reason)});
   });
   handler.on_sent = lifetime_.guard([this, is_current] {
-    if (is_current()) start_work();
+    if (!is_current()) return;
+    start_work();
+    steer_lanes();
   });
   link_->start(std::move(handler));
 }
@@ -137,21 +162,23 @@ void Client::perform(StartWork& effect) {
   start_work();
 }
 
+bool Client::is_link_busy() const {
+  return link_ && link_->bytes_waiting() > options_.send_queue_bytes;
+}
+
+void Client::steer_lanes() {
+  if (lanes_ != nullptr) lanes_->let_begin(core_.may_begin_units() && !is_link_busy());
+}
+
 void Client::start_work() {
-  if (!next_work_ || (link_ && link_->bytes_waiting() > options_.send_queue_bytes)) return;
+  if (!next_work_ || is_link_busy()) return;
   is_working_ = true;
   StartWork next = *std::exchange(next_work_, std::nullopt);
   work_.run(std::move(next.work),
             lifetime_.guard<Worked>([this, generation = next.generation](Worked worked) {
               held_bytes_ = worked.held_bytes;
               is_working_ = false;
-              WorkDone done{generation, {}, {}};
-              if (worked.replies) {
-                done.replies = std::move(*worked.replies);
-              } else {
-                done.error = worked.replies.error();
-              }
-              handle(std::move(done));
+              handle(done_of<WorkDone>(generation, worked));
             }));
 }
 

@@ -25,6 +25,21 @@ struct Worked {
 
 using WorkThread = TaskThread<Work, Worked>;
 
+// The threads that perform units without a hidden layer, beside the work thread.
+class Lanes {
+ public:
+  virtual ~Lanes() = default;
+
+  // Told of a unit that a lane has performed, with the generation of the Reset before it.
+  using OnDone = std::function<void(std::uint64_t generation, Worked worked)>;
+
+  // Calls `on_done` from the I/O thread.
+  virtual void start(OnDone on_done) = 0;
+  // While they may not begin units, they finish those that have begun.
+  virtual void let_begin(bool may_begin) = 0;
+  [[nodiscard]] virtual bool is_working() const = 0;
+};
+
 class Client {
  public:
   using Dialled = std::function<void(Result<std::shared_ptr<Link>>)>;
@@ -45,8 +60,9 @@ class Client {
     std::function<void(const VolunteerCore&, const Effects&)> on_effects{};
   };
 
-  // All outlive the client. `gate` is open while the core lets `work` compute.
-  Client(Clock& clock, WorkThread& work, PauseGate& gate, Options options);
+  // All outlive the client. `gate` is open while the core lets `work` and the lanes compute.
+  // Without lanes `work` performs units as well.
+  Client(Clock& clock, WorkThread& work, PauseGate& gate, Options options, Lanes* lanes = nullptr);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -67,8 +83,10 @@ class Client {
   // On the wire, in this process's life.
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
 
-  // Whether the compute thread has a piece of work under way.
-  [[nodiscard]] bool is_working() const { return is_working_; }
+  // Whether a thread has a piece of work under way.
+  [[nodiscard]] bool is_working() const {
+    return is_working_ || (lanes_ != nullptr && lanes_->is_working());
+  }
 
  private:
   void handle(Event event);
@@ -78,6 +96,8 @@ class Client {
   void perform(StartWork& effect);
   // Does the work that waits, if what is to be sent is little enough.
   void start_work();
+  [[nodiscard]] bool is_link_busy() const;
+  void steer_lanes();
   void perform(Exit& effect);
   void use(std::shared_ptr<Link> link);
   // A message that has arrived; one for which there is no memory ends the connection.
@@ -89,6 +109,7 @@ class Client {
   WorkThread& work_;
   PauseGate& gate_;
   Options options_;
+  Lanes* const lanes_;  // may be null
   VolunteerCore core_;
   std::shared_ptr<Link> link_;
   std::optional<StartWork> next_work_;  // until results of earlier work have left

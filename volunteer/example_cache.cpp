@@ -20,24 +20,36 @@ static_assert(std::endian::native == std::endian::little, "lists are written as 
 
 struct Header {
   std::uint64_t magic = 0x544e494f504e4c47;  // "GLNPOINT"
-  std::uint32_t version = 1;
+  std::uint32_t version = 2;
   std::uint32_t name = 0;  // digest of the file's name, which says whose points they are
   friend bool operator==(const Header&, const Header&) = default;
 };
 
 static_assert(sizeof(Header) == 16);
 
-constexpr std::uint64_t kPointBytes = sizeof(std::uint64_t);
-constexpr std::uint64_t kHeadBytes = kPointBytes + sizeof(std::uint32_t);
+// Before the lists of a point.
+struct Head {
+  std::uint64_t point = 0;
+  std::uint32_t features = 0;
+  std::uint32_t labels = 0;
+
+  // All lists together.
+  [[nodiscard]] std::uint64_t words() const { return std::uint64_t{2} * features + labels; }
+
+  friend bool operator==(const Head&, const Head&) = default;
+};
+
+static_assert(sizeof(Head) == 16);
+
 constexpr std::uint64_t kChecksumBytes = sizeof(std::uint64_t);
 constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kFileBytesMax = (std::uint64_t{1} << 40) - 1;
-constexpr std::uint32_t kCountMax = kFrameBytesMax / (sizeof(std::uint32_t) + sizeof(float));
+constexpr std::uint64_t kWordsMax = kFrameBytesMax / sizeof(std::uint32_t) - 1;
 
-static_assert(kCountMax < (1u << 24), "a place has 24 bits for it");
+static_assert(kWordsMax < (1u << 24), "a place has 24 bits for it");
 
-constexpr std::uint64_t record_bytes(std::uint64_t count) {
-  return kHeadBytes + count * (sizeof(std::uint32_t) + sizeof(float)) + kChecksumBytes;
+constexpr std::uint64_t record_bytes(std::uint64_t words) {
+  return sizeof(Head) + words * sizeof(std::uint32_t) + kChecksumBytes;
 }
 
 template <typename T>
@@ -188,16 +200,15 @@ bool ExampleCache::scan(std::uint64_t file_bytes) {
   std::uint64_t offset = sizeof(Header);
   end_ = offset;
   while (file_bytes - offset >= record_bytes(0)) {
-    const std::byte* head = window.at(offset, kHeadBytes);
-    if (head == nullptr) return false;
-    const auto point = load<std::uint64_t>(head);
-    const auto count = load<std::uint32_t>(head + kPointBytes);
-    const std::uint64_t bytes = record_bytes(count);
-    if (count > kCountMax || bytes > file_bytes - offset) break;
+    const std::byte* begin = window.at(offset, sizeof(Head));
+    if (begin == nullptr) return false;
+    const Head head = load<Head>(begin);
+    const std::uint64_t bytes = record_bytes(head.words());
+    if (head.words() > kWordsMax || bytes > file_bytes - offset) break;
     const std::byte* record = window.at(offset, bytes);
     if (record == nullptr) return false;
     if (is_whole(record, bytes)) {
-      index_[point] = Place{offset & kFileBytesMax, count & 0xffffffu};
+      index_[head.point] = Place{offset & kFileBytesMax, head.words() & 0xffffffu};
       end_ = offset + bytes;
     }
     offset += bytes;
@@ -217,25 +228,28 @@ bool ExampleCache::contains(std::uint64_t point) const {
 }
 
 bool ExampleCache::add(std::uint64_t point, std::span<const std::uint32_t> features,
-                       std::span<const float> values) {
+                       std::span<const float> values, std::span<const std::uint32_t> labels) {
   if (contains(point)) return true;
-  if (features.size() != values.size() || features.size() > kCountMax) return false;
-  const auto count = static_cast<std::uint32_t>(features.size());
-  const std::uint64_t bytes = record_bytes(count);
+  if (features.size() != values.size() || 2 * features.size() + labels.size() > kWordsMax) {
+    return false;
+  }
+  const Head head{point, static_cast<std::uint32_t>(features.size()),
+                  static_cast<std::uint32_t>(labels.size())};
+  const std::uint64_t bytes = record_bytes(head.words());
   if (!is_writable_ || end_ > bytes_max_ || bytes > bytes_max_ - end_) {
     is_full_ = true;
     return false;
   }
   record_.resize(bytes);
-  std::byte* end = store(record_.data(), &point, sizeof point);
-  end = store(end, &count, sizeof count);
+  std::byte* end = store(record_.data(), &head, sizeof head);
   end = store(end, features.data(), features.size_bytes());
   end = store(end, values.data(), values.size_bytes());
+  end = store(end, labels.data(), labels.size_bytes());
   const std::uint64_t sum = checksum(record_.data(), bytes - kChecksumBytes);
   store(end, &sum, sizeof sum);
   const std::uint64_t offset = end_;
   if (!append(bytes)) return false;
-  index_[point] = Place{offset & kFileBytesMax, count & 0xffffffu};
+  index_[point] = Place{offset & kFileBytesMax, head.words() & 0xffffffu};
   return true;
 }
 
@@ -251,19 +265,22 @@ bool ExampleCache::append(std::size_t count) {
   return true;
 }
 
-bool ExampleCache::read(std::uint64_t point, ExampleFeatures& out) {
+bool ExampleCache::read(std::uint64_t point, ExampleLists& out) {
   const auto found = index_.find(point);
   if (found == index_.end()) return false;
-  const std::uint32_t count = found->second.count;
-  record_.resize(record_bytes(count));
+  const std::uint64_t words = found->second.words;
+  record_.resize(record_bytes(words));
   const std::byte* bytes = record_.data();
-  if (!os::read_at(file_, found->second.offset, record_.data(), record_.size()) ||
-      !is_whole(bytes, record_.size()) || load<std::uint64_t>(bytes) != point ||
-      load<std::uint32_t>(bytes + kPointBytes) != count) {
+  const bool is_read = os::read_at(file_, found->second.offset, record_.data(), record_.size()) &&
+                       is_whole(bytes, record_.size());
+  const Head head = is_read ? load<Head>(bytes) : Head{};
+  if (!is_read || head.point != point || head.words() != words) {
     index_.erase(found);
     return false;
   }
-  append_to(out.values, append_to(out.features, bytes + kHeadBytes, count), count);
+  bytes = append_to(out.features, bytes + sizeof head, head.features);
+  bytes = append_to(out.values, bytes, head.features);
+  append_to(out.labels, bytes, head.labels);
   return true;
 }
 

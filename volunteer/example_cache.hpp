@@ -16,10 +16,12 @@
 
 namespace gleaner::volunteer {
 
-// The features of one point or of several, one behind the other; values are parallel to features.
-struct ExampleFeatures {
+// The lists of one point or of several, one behind the other; values are parallel to features.
+// Labels are output neurons, where there are any.
+struct ExampleLists {
   std::vector<std::uint32_t> features;
   std::vector<float> values;
+  std::vector<std::uint32_t> labels;
 };
 
 class ExampleCache {
@@ -37,13 +39,13 @@ class ExampleCache {
 
   // Keeps the point unless it is there already, and returns whether it is there now. Not kept: one
   // that would not fit, that the disk does not take, whose lists differ in length, or of more
-  // features than a frame could bring.
+  // entries than a frame could bring.
   bool add(std::uint64_t point, std::span<const std::uint32_t> features,
-           std::span<const float> values);
+           std::span<const float> values, std::span<const std::uint32_t> labels);
 
   // Appends the point to `out`, bit for bit as it was added. False, with `out` as it was, when the
   // point is not there or is damaged; a damaged one is forgotten and can be added again.
-  [[nodiscard]] bool read(std::uint64_t point, ExampleFeatures& out);
+  [[nodiscard]] bool read(std::uint64_t point, ExampleLists& out);
 
   [[nodiscard]] std::uint64_t points() const { return index_.size(); }
 
@@ -66,7 +68,7 @@ class ExampleCache {
  private:
   struct Place {
     std::uint64_t offset : 40;
-    std::uint64_t count : 24;
+    std::uint64_t words : 24;  // of all lists
   };
 
   bool use_file(const std::string& file);

@@ -1,6 +1,7 @@
-// The examples that a volunteer's input shards need: which are here, which to ask the master for.
-// Examples that arrive are kept on disk while there is room (example_cache.hpp), otherwise in
-// memory until they have been used. One thread at a time.
+// The examples that a volunteer needs: which are here, which to ask the master for. Examples that
+// arrive are kept on disk while there is room (example_cache.hpp), otherwise in memory until they
+// have been used. A volunteer inside the master's process has its data sets, and asks for nothing.
+// One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +15,41 @@
 #include <utility>
 #include <vector>
 
+#include "common/counter_random.hpp"
 #include "common/data/packed_dataset.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/result.hpp"
 #include "schema/messages.hpp"
 #include "volunteer/example_cache.hpp"
 
 namespace gleaner::volunteer {
 
+// Data sets of this process, which outlive who uses them; null where there is none.
+struct OwnDatasets {
+  const PackedDataset* train = nullptr;
+  const PackedDataset* test = nullptr;
+};
+
 struct ExampleStoreOptions {
   std::string folder;                                // of the caches; empty: memory only
   std::uint64_t bytes_max = std::uint64_t{1} << 30;  // of all that is kept there
   // A bound on all that is kept in memory, where there is no folder or its files cannot be used.
   std::uint64_t memory_bytes_max = std::uint64_t{1} << 28;
+  OwnDatasets own{};
 };
 
-// Some points, without labels, in the order in which they were asked for.
+// Points of a batch or of an evaluation, in its order.
+struct WantedPoints {
+  PointSet set = PointSet::kTraining;
+  std::vector<std::uint64_t> points;
+};
+
+// Some points in the order in which they were asked for. Without a hidden layer those of training
+// have labels, as output neurons.
 struct ExampleBatch {
-  ExampleFeatures lists;  // of all, one behind the other
+  ExampleLists
+      lists;  // of all, one behind the other, unless they are in a data set of this process
   std::vector<ExampleView> examples;
 };
 
@@ -38,9 +57,10 @@ class ExampleStore {
  public:
   explicit ExampleStore(ExampleStoreOptions options) : options_(std::move(options)) {}
 
-  // Makes ready for a connection to a run with these data: nothing has been asked for. The held-out
-  // points' order follows from the seed. Files are opened when they are first needed.
-  void begin(std::uint64_t train_fingerprint, std::uint64_t test_fingerprint, std::uint64_t seed);
+  // Makes ready for a connection to a run of this model: nothing has been asked for. The held-out
+  // points' order and the neurons of labels follow from its seed. Files are opened when they are
+  // first needed.
+  void begin(const ModelConfig& model, std::uint64_t test_fingerprint);
 
   // The request that is next so that all of `points` will be here; nullopt when nothing is missing
   // that has not been asked for, or enough is on its way.
@@ -49,7 +69,18 @@ class ExampleStore {
   // Forgets what is in memory.
   void clear();
 
-  // Takes points. Refuses (kProtocol) those that were not asked for.
+  // Whether this process has the data set.
+  [[nodiscard]] bool is_own(PointSet set) const {
+    return (set == PointSet::kTraining ? options_.own.train : options_.own.test) != nullptr;
+  }
+
+  // Whether all points that come can be kept. Otherwise it is of no use to ask far ahead.
+  [[nodiscard]] bool keeps_all(PointSet set) { return is_own(set) || !cache(set).is_full(); }
+
+  // Whether no more can be asked for at present.
+  [[nodiscard]] bool has_asked_enough() const;
+
+  // Takes points. Refuses (kProtocol) those that were not asked for, or lack their labels.
   Result<void> add(const Points& points);
 
   // Whether all of them are here, unless the disk has damaged one.
@@ -67,6 +98,8 @@ class ExampleStore {
  private:
   using Key = std::pair<PointSet, std::uint64_t>;
 
+  // Reads the data set of this process.
+  std::optional<ExampleBatch> read_own(PointSet set, std::span<const std::uint64_t> points) const;
   bool has(PointSet set, std::uint64_t point);
   ExampleCache& cache(PointSet set);
   void rename(PointSet set, std::string name);
@@ -74,7 +107,9 @@ class ExampleStore {
   ExampleStoreOptions options_;
   std::unique_ptr<ExampleCache> caches_[2];  // one a PointSet; null until it is needed
   std::string names_[2];
-  std::map<Key, ExampleFeatures> loose_;  // that the cache did not take
+  std::optional<ShardMap> map_;  // where points have labels
+  std::optional<Permutation> test_order_;
+  std::map<Key, ExampleLists> loose_;  // that the cache did not take
   std::uint64_t loose_bytes_ = 0;
   std::set<Key> asked_;
 };

@@ -12,8 +12,9 @@
 namespace gleaner::volunteer {
 namespace {
 
-// More messages than a master within its limits ever has out with one volunteer.
-constexpr std::size_t kBehindMax = 8192;
+// Prepared batches take this part of the memory, and no more than this.
+constexpr std::uint64_t kBatchFraction = 4;
+constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 30;
 
 template <typename T>
 void append(std::vector<Message>& messages, std::vector<T>&& more) {
@@ -31,68 +32,126 @@ ExampleStoreOptions within(ExampleStoreOptions points, std::uint64_t memory_byte
 Executor::Executor(ThreadPool& pool, std::uint64_t memory_bytes, ExampleStoreOptions points)
     : pool_(pool),
       memory_bytes_(memory_bytes),
-      examples_(pool, within(std::move(points), memory_bytes)) {}
+      points_(within(std::move(points), memory_bytes)),
+      input_(pool, points_) {}
 
 std::uint64_t Executor::held_bytes() const {
-  return shard_bytes() + examples_.point_bytes();
+  const Lock lock(mutex_);
+  return all_bytes();
+}
+
+std::uint64_t Executor::all_bytes() const {
+  return shard_bytes() + points_.memory_bytes() + (wide_ ? wide_->batch_bytes() : 0);
 }
 
 std::uint64_t Executor::shard_bytes() const {
-  return (trainer_ ? trainer_->memory_bytes() : 0) + examples_.shard_bytes();
+  return (trainer_ ? trainer_->memory_bytes() : 0) + (wide_ ? wide_->shard_bytes() : 0) +
+         input_.shard_bytes();
+}
+
+void Executor::note_change() {
+  ++changes_;
+  changes_.notify_all();
+}
+
+void Executor::let_begin(bool may_begin) {
+  if (may_begin_.exchange(may_begin) != may_begin) note_change();
+}
+
+void Executor::stop() {
+  may_begin_ = false;
+  {
+    const Lock lock(mutex_);
+    if (wide_) wide_->stop();
+  }
+  note_change();
+}
+
+bool Executor::is_busy() const {
+  const Lock lock(mutex_);
+  return wide_ && wide_->busy() > 0;
 }
 
 Result<std::vector<Message>> Executor::execute(const Work& work) {
   if (const auto sound = pool_.float_watch().check(); !sound) return sound.error();
+  Lock lock(mutex_);
   try {
-    return dispatch(work);
+    auto replies = dispatch(work, lock);
+    note_change();
+    return replies;
   } catch (const std::bad_alloc&) {
-    // Whatever was being changed may be changed in part: nothing of it is kept.
-    forget();
-    return Error{ErrorCode::kResources,
-                 "this machine has less memory than --memory promises: the shards held here are "
-                 "given up, and half as much is offered from now on"};
+    return starve(lock, /*is_lane=*/false);
   }
 }
 
-void Executor::forget() {
-  behind_.clear();
+bool Executor::run_next(const std::function<void(Ran)>& deliver) {
+  if (!may_begin_) return false;
+  Lock lock(mutex_);
+  if (!wide_) return false;
+  Ran ran{generation_, std::vector<Message>()};
+  if (const auto sound = pool_.float_watch().check(); !sound) {
+    ran.replies = sound.error();
+  } else {
+    try {
+      auto replies = wide_->run_next(lock);
+      if (!replies) return false;
+      ran.replies = std::move(*replies);
+    } catch (const std::bad_alloc&) {
+      ran.replies = starve(lock, /*is_lane=*/true);
+    }
+  }
+  ran.held_bytes = all_bytes();
+  deliver(std::move(ran));
+  lock.unlock();
+  note_change();
+  return true;
+}
+
+Result<std::vector<Message>> Executor::execute_all(const Work& work) {
+  auto replies = execute(work);
+  const auto take = [&](Ran ran) {
+    if (!ran.replies) {
+      replies = std::move(ran.replies);
+    } else {
+      append(*replies, std::move(*ran.replies));
+    }
+  };
+  while (replies && run_next(take)) {
+  }
+  return replies;
+}
+
+// Whatever was being changed may be changed in part: nothing of it is kept.
+Error Executor::starve(Lock& lock, bool is_lane) {
+  forget(lock, is_lane);
+  return {ErrorCode::kResources,
+          "this machine has less memory than --memory promises: the shards held here are given up, "
+          "and half as much is offered from now on"};
+}
+
+void Executor::forget(Lock& lock, bool is_lane) {
+  if (!lock.owns_lock()) lock.lock();
+  if (wide_) wide_->forget();
+  if (wide_ && !is_lane) {
+    wide_->wait_for_lanes(lock);
+    wide_.reset();
+  }
   trainer_.reset();
-  examples_.clear();
+  input_.clear();
+  points_.clear();
   chunks_missing_.clear();
 }
 
-Result<std::vector<Message>> Executor::dispatch(const Work& work) {
-  if (const auto* reset = std::get_if<Reset>(&work)) return run(*reset);
+Result<std::vector<Message>> Executor::dispatch(const Work& work, Lock& lock) {
+  if (const auto* reset = std::get_if<Reset>(&work)) return run(*reset, lock);
   if (std::holds_alternative<Forget>(work)) {
-    forget();
+    forget(lock, /*is_lane=*/false);
     os::give_memory_back();  // the machine is to have it, not this process's next allocation
     return std::vector<Message>{};
   }
-  const Message& message = std::get<Message>(work);
-  if (!is_wide(model_) || std::holds_alternative<Points>(message)) {
-    auto replies = perform(message);
-    return replies ? go_on(std::move(*replies)) : std::move(replies);
-  }
-  if (behind_.size() >= kBehindMax) {
-    return Error{
-        ErrorCode::kBusy,
-        fmt::format("the master sends work and not the examples that it needs: {} messages "
-                    "wait",
-                    behind_.size())};
-  }
-  behind_.push_back(message);
-  return go_on({});
-}
-
-Result<std::vector<Message>> Executor::go_on(std::vector<Message> replies) {
-  while (!behind_.empty() && !examples_.is_waiting()) {
-    const Message message = std::move(behind_.front());
-    behind_.pop_front();
-    auto more = perform(message);
-    if (!more) return more;
-    append(replies, std::move(*more));
-  }
-  return replies;
+  // With a hidden layer there are no lanes, and work takes long.
+  if (!wide_) lock.unlock();
+  return perform(std::get<Message>(work));
 }
 
 Result<std::vector<Message>> Executor::perform(const Message& message) {
@@ -107,20 +166,31 @@ Result<std::vector<Message>> Executor::perform(const Message& message) {
       message);
 }
 
-Result<std::vector<Message>> Executor::run(const Reset& reset) {
-  behind_.clear();
+Result<std::vector<Message>> Executor::run(const Reset& reset, Lock& lock) {
+  if (wide_) {
+    wide_->stop();
+    wide_->wait_for_lanes(lock);
+  }
+  generation_ = reset.generation;
   chunks_missing_.clear();
-  std::vector<OfferedShard> others =
-      examples_.begin(reset.model, reset.test_fingerprint, reset.checkpoint);
-  if (!reset.checkpoint || trainer_ == nullptr || model_ != reset.model) {
+  points_.begin(reset.model, reset.test_fingerprint);
+  std::vector<OfferedShard> others = input_.begin(reset.model, reset.checkpoint);
+  const bool is_made = is_wide(reset.model) ? wide_ != nullptr : trainer_ != nullptr;
+  if (!reset.checkpoint || !is_made || model_ != reset.model) {
     model_ = reset.model;
     trainer_.reset();  // the machine need not hold both
-    if (!is_wide(model_)) trainer_ = std::make_unique<ShardTrainer>(model_, pool_);
+    wide_.reset();
+    if (is_wide(model_)) {
+      wide_ = std::make_unique<WideWork>(model_, mutex_, pool_.gate(), points_, pool_.threads(),
+                                         std::min(memory_bytes_ / kBatchFraction, kBatchBytesMax));
+    } else {
+      trainer_ = std::make_unique<ShardTrainer>(model_, pool_);
+    }
   }
   std::vector<Message> replies;
   if (reset.checkpoint) {
-    std::vector<OfferedShard> offered;
-    if (trainer_ != nullptr) offered = trainer_->step_back(*reset.checkpoint);
+    std::vector<OfferedShard> offered = wide_ ? wide_->trainer().step_back(*reset.checkpoint)
+                                              : trainer_->step_back(*reset.checkpoint);
     offered.insert(offered.end(), others.begin(),
                    others.end());  // input shards' numbers are higher
     replies.emplace_back(ShardOffer{*reset.checkpoint, std::move(offered)});
@@ -129,15 +199,16 @@ Result<std::vector<Message>> Executor::run(const Reset& reset) {
 }
 
 LeasedShards& Executor::trainer_of(const LeaseRef& lease) {
-  if (raw(lease.shard) >= model_.output_shards) return examples_.input();
-  if (is_wide(model_)) return examples_.wide();
+  if (wide_) return wide_->trainer();
+  if (raw(lease.shard) >= model_.output_shards) return input_.input();
   return *trainer_;
 }
 
 std::uint64_t Executor::bytes_of(const LeaseRef& lease) const {
-  if (raw(lease.shard) >= model_.output_shards) return InputTrainer::shard_bytes(model_);
   // The master knows how many weights wide rows have; here they are counted as they come.
-  return is_wide(model_) ? WideTrainer::shard_bytes(model_, {}) : ShardTrainer::shard_bytes(model_);
+  if (wide_) return WideTrainer::shard_bytes(model_, {});
+  if (raw(lease.shard) >= model_.output_shards) return InputTrainer::shard_bytes(model_);
+  return ShardTrainer::shard_bytes(model_);
 }
 
 Error Executor::does_not_fit(const LeaseRef& lease) const {
@@ -147,6 +218,7 @@ Error Executor::does_not_fit(const LeaseRef& lease) const {
 }
 
 Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
+  if (wide_) wide_->begin_lease(grant.lease);
   if (grant.is_held) {
     auto ready = trainer_of(grant.lease).adopt(grant);
     if (!ready) return ready.error();
@@ -166,7 +238,7 @@ Result<std::vector<Message>> Executor::run(const ShardChunk& chunk) {
   if (missing == chunks_missing_.end()) return std::vector<Message>{};  // revoked meanwhile
   auto loaded = trainer_of(chunk.lease).load_chunk(chunk);
   if (!loaded) return loaded.error();
-  if (is_wide(model_) && shard_bytes() > memory_bytes_) return does_not_fit(chunk.lease);
+  if (wide_ && shard_bytes() > memory_bytes_) return does_not_fit(chunk.lease);
   if (--missing->second > 0) return std::vector<Message>{};
   return finish_load(chunk.lease);
 }
@@ -180,8 +252,9 @@ Result<std::vector<Message>> Executor::finish_load(const LeaseRef& lease) {
 }
 
 Result<std::vector<Message>> Executor::run(const ReleaseRequest& release) {
-  if (raw(release.lease.shard) >= model_.output_shards) return examples_.run(release);
-  auto parts = trainer_of(release.lease).hand_over(release.lease);
+  if (wide_) return wide_->run(release);
+  if (raw(release.lease.shard) >= model_.output_shards) return input_.run(release);
+  auto parts = trainer_->hand_over(release.lease);
   if (!parts) return parts.error();
   std::vector<Message> replies;
   append(replies, std::move(parts).value());
@@ -189,13 +262,17 @@ Result<std::vector<Message>> Executor::run(const ReleaseRequest& release) {
 }
 
 Result<std::vector<Message>> Executor::run(const Revoke& revoke) {
-  trainer_of(revoke.lease).drop(revoke.lease);
+  if (wide_) {
+    wide_->run(revoke);
+  } else {
+    trainer_of(revoke.lease).drop(revoke.lease);
+  }
   chunks_missing_.erase(revoke.lease.shard);
   return std::vector<Message>{};
 }
 
 Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
-  if (is_wide(model_)) return examples_.run(unit);
+  if (wide_) return wide_->run(unit);
   const WorkTimer timer(pool_.gate());
   auto outcome = trainer_->train(unit);
   if (!outcome) return outcome.error();
@@ -208,12 +285,22 @@ Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
 }
 
 Result<std::vector<Message>> Executor::run(const EvalUnit& unit) {
-  if (is_wide(model_)) return examples_.run(unit);
+  if (wide_) return wide_->run(unit);
   const WorkTimer timer(pool_.gate());
   auto result = trainer_->evaluate(unit);
   if (!result) return result.error();
   result->compute_us = timer.elapsed_us();
   return std::vector<Message>{std::move(*result)};
+}
+
+Result<std::vector<Message>> Executor::run(const InputUnit& unit) {
+  if (wide_)
+    return refuse("unit {} is of input shards, which this run does not have", raw(unit.unit));
+  return input_.run(unit);
+}
+
+Result<std::vector<Message>> Executor::run(const Points& points) {
+  return wide_ ? wide_->run(points) : input_.run(points);
 }
 
 }  // namespace gleaner::volunteer

@@ -1,53 +1,88 @@
 // Does the work a master sends, one message at a time, and makes the replies: the bridge between
-// the protocol and the training function. One thread at a time; loops run on the pool.
+// the protocol and the training function.
+//
+// One thread calls execute(). With a hidden layer that is where everything is done, in loops on the
+// pool. Without one it returns at once, and units wait for lanes: threads that call run_next(),
+// each for units of shards of their own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
 #include "common/train/shard_trainer.hpp"
 #include "volunteer/core/events.hpp"
-#include "volunteer/example_work.hpp"
+#include "volunteer/example_store.hpp"
+#include "volunteer/input_work.hpp"
+#include "volunteer/wide_work.hpp"
 
 namespace gleaner::volunteer {
 
 class Executor {
  public:
   // `pool` outlives the executor. A lease that would take the shards beyond `memory_bytes` is
-  // refused with kResources. Points that input shards need are kept as `points` says.
+  // refused with kResources. Examples are kept as `points` says.
   Executor(ThreadPool& pool, std::uint64_t memory_bytes, ExampleStoreOptions points = {});
 
-  // The bytes that shards and points take at present.
+  // The bytes that shards and examples take at present.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
   // Replies in the order in which they must leave. An error means that the master's message does
   // not fit what is here, or that memory ran out: the connection is not worth keeping.
   Result<std::vector<Message>> execute(const Work& work);
 
+  // A unit that a lane has performed as far as it can be now.
+  struct Ran {
+    std::uint64_t generation = 0;  // of the Reset that it came after
+    Result<std::vector<Message>> replies;
+    std::uint64_t held_bytes = 0;
+  };
+
+  // Performs a unit and delivers what came of it, before another unit of the same shard can begin;
+  // false when none can be performed at present. Any thread; `deliver` asks nothing of this.
+  bool run_next(const std::function<void(Ran)>& deliver);
+  // As execute(), and then run_next() until there is nothing that can be performed.
+  Result<std::vector<Message>> execute_all(const Work& work);
+
+  // Counts up whenever run_next() may have something to do again. Any thread.
+  [[nodiscard]] std::uint32_t changes() const { return changes_; }
+
+  // Waits until changes() is no longer `seen`.
+  void wait_for_change(std::uint32_t seen) const { changes_.wait(seen); }
+
+  // While it may not, no unit is begun. Any thread.
+  void let_begin(bool may_begin);
+  // Nothing is performed any more. Any thread.
+  void stop();
+  // Whether a lane has a unit. Any thread.
+  [[nodiscard]] bool is_busy() const;
+
  private:
+  using Lock = WideWork::Lock;
+
   [[nodiscard]] std::uint64_t shard_bytes() const;
-  void forget();
-  Result<std::vector<Message>> dispatch(const Work& work);
-  // Performs what waited behind a unit that lacked points, as far as it can be now.
-  Result<std::vector<Message>> go_on(std::vector<Message> replies);
+  [[nodiscard]] std::uint64_t all_bytes() const;
+  // Waits for the lanes, unless one of them calls it.
+  void forget(Lock& lock, bool is_lane);
+  Error starve(Lock& lock, bool is_lane);
+  void note_change();
+  Result<std::vector<Message>> dispatch(const Work& work, Lock& lock);
   Result<std::vector<Message>> perform(const Message& message);
-  Result<std::vector<Message>> run(const Reset& reset);
+  Result<std::vector<Message>> run(const Reset& reset, Lock& lock);
   Result<std::vector<Message>> run(const LeaseGrant& grant);
   Result<std::vector<Message>> run(const ShardChunk& chunk);
   Result<std::vector<Message>> run(const ReleaseRequest& release);
   Result<std::vector<Message>> run(const Revoke& revoke);
   Result<std::vector<Message>> run(const TrainUnit& unit);
   Result<std::vector<Message>> run(const EvalUnit& unit);
-
-  Result<std::vector<Message>> run(const InputUnit& unit) { return examples_.run(unit); }
-
-  Result<std::vector<Message>> run(const Points& points) { return examples_.run(points); }
-
+  Result<std::vector<Message>> run(const InputUnit& unit);
+  Result<std::vector<Message>> run(const Points& points);
   Result<std::vector<Message>> finish_load(const LeaseRef& lease);
 
   // The trainer that the shard is for.
@@ -57,13 +92,17 @@ class Executor {
   [[nodiscard]] Error does_not_fit(const LeaseRef& lease) const;
 
   ThreadPool& pool_;
-  std::uint64_t memory_bytes_;
-  ExampleWork examples_;
+  const std::uint64_t memory_bytes_;
+  mutable std::mutex mutex_;  // of everything, where there is no hidden layer; else of `wide_`
+  ExampleStore points_;
+  InputWork input_;
   std::unique_ptr<ShardTrainer> trainer_;  // output shards over hidden units
+  std::unique_ptr<WideWork> wide_;         // or output shards without any
   ModelConfig model_;
+  std::uint64_t generation_ = 0;
   std::map<ShardId, std::uint32_t> chunks_missing_;
-  // Without a hidden layer all work has one order, and waits behind a unit that lacks points.
-  std::deque<Message> behind_;
+  std::atomic<bool> may_begin_{true};
+  std::atomic<std::uint32_t> changes_{0};
 };
 
 }  // namespace gleaner::volunteer

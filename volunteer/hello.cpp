@@ -8,7 +8,7 @@
 #include "common/os/process.hpp"
 #include "common/time.hpp"
 #include "common/train/kernels.hpp"
-#include "common/train/self_test.hpp"
+#include "common/train/self_test/self_test.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner::volunteer {

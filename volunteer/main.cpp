@@ -17,7 +17,7 @@
 #include "common/net/tls_context.hpp"
 #include "common/net/transports.hpp"
 #include "common/result.hpp"
-#include "common/train/self_test.hpp"
+#include "common/train/self_test/self_test.hpp"
 #include "schema/versions.hpp"
 #include "volunteer/config.hpp"
 #include "volunteer/hello.hpp"

@@ -11,6 +11,7 @@
 #include "common/thread_pool.hpp"
 #include "volunteer/client.hpp"
 #include "volunteer/executor.hpp"
+#include "volunteer/lane_threads.hpp"
 
 namespace gleaner::volunteer {
 
@@ -28,15 +29,17 @@ struct ClientThreads {
       : clock(io),
         pool(options.threads, options.nice, options.pins_threads),
         executor(pool, options.memory_bytes, options.points),
-        thread(io, [this, options, is_ready = false](const Work& work) mutable {
-          if (!std::exchange(is_ready, true)) {
-            give_way(options.nice);
-            if (options.pins_threads) pin_to_processor(0);
-            set_float_state();
-          }
-          auto replies = executor.execute(work);
-          return Worked{std::move(replies), executor.held_bytes()};
-        }) {}
+        thread(io,
+               [this, options, is_ready = false](const Work& work) mutable {
+                 if (!std::exchange(is_ready, true)) {
+                   give_way(options.nice);
+                   if (options.pins_threads) pin_to_processor(0);
+                   set_float_state();
+                 }
+                 auto replies = executor.execute(work);
+                 return Worked{std::move(replies), executor.held_bytes()};
+               }),
+        lanes(io, executor, options.threads, options.nice, options.pins_threads) {}
 
   // Work that waits at the gate goes on, so that it ends.
   ~ClientThreads() { pool.gate().open(); }
@@ -45,6 +48,7 @@ struct ClientThreads {
   ThreadPool pool;
   Executor executor;
   IoTaskThread<Work, Worked> thread;
+  LaneThreads lanes;
 };
 
 class ThreadedClient : public ClientThreads, public Client {
@@ -53,7 +57,7 @@ class ThreadedClient : public ClientThreads, public Client {
 
   // Its end waits for work that is being done.
   ThreadedClient(asio::io_context& io, const Options& options)
-      : ClientThreads(io, options), Client(clock, thread, pool.gate(), options) {}
+      : ClientThreads(io, options), Client(clock, thread, pool.gate(), options, &lanes) {}
 };
 
 }  // namespace gleaner::volunteer

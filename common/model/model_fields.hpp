@@ -64,8 +64,8 @@ void visit_shape_fields(const ModelFieldVisit<Visit>& field) {
   using C = ModelConfig;
   field("hidden", &C::hidden, 0, kHiddenMax, "units",
         "Width of the hidden layer; a multiple of 16. 0: no hidden layer; each label has a sparse "
-        "row of weights straight over the features. Settings of hidden units, hash tables, "
-        "staleness and gradients then have no effect.");
+        "row of weights straight over the features. Settings of hidden units, hash tables "
+        "and gradients then have no effect.");
   field("hidden_units", &C::hidden_units, HiddenUnits::kRelu, HiddenUnits::kLinear, "",
         "What a hidden unit makes of its sum: zero where it is negative "
         "(relu), or the sum itself (linear).");
@@ -84,7 +84,8 @@ void visit_shape_fields(const ModelFieldVisit<Visit>& field) {
         "many whole epochs as fit; then epochs must be a multiple of these.");
   field("staleness", &C::staleness, 0, kStalenessMax, "batches",
         "Lag between a batch's forward pass and the last update it sees. 0 trains strictly in "
-        "order; more hides the network's latency and needs a staleness_rise.");
+        "order; more hides the network's latency and needs a staleness_rise. Without a hidden "
+        "layer: rounds, 1 at least, that a shard may be ahead of the slowest one.");
   field("staleness_rise", &C::staleness_rise, 0, 1'000'000, "batches",
         "The lag begins at 1 and grows by one every N batches until it is staleness, since "
         "the first updates all point one way and overshoot when they come late. 0: staleness "

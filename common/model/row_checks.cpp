@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <cstddef>
 #include <functional>
 #include <iterator>
@@ -52,9 +51,8 @@ Result<void> check_hash_codes(std::uint32_t hash_bits, std::size_t tables, const
 }
 
 // A neuron of the shard; then features that ascend, and the number of features where there are no
-// more of them, or, in a hand-over, the weights that the short lists know.
-Result<void> check_wide_codes(const ShardMap& map, ShardId shard, const ShardRows& rows,
-                              RowsOf source) {
+// more of them.
+Result<void> check_wide_codes(const ShardMap& map, ShardId shard, const ShardRows& rows) {
   const std::size_t width = map.codes_per_row(shard);
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {
     const auto codes = std::span(rows.codes).subspan(i * width, width);
@@ -63,13 +61,6 @@ Result<void> check_wide_codes(const ShardMap& map, ShardId shard, const ShardRow
                      map.neurons(shard).size());
     }
     const auto features = codes.subspan(1);
-    if (source == RowsOf::kHandOver) {
-      const bool are_sound = std::ranges::all_of(features, [](std::uint32_t bits) {
-        return std::abs(std::bit_cast<float>(bits)) <= kWeightMagnitudeMax;
-      });
-      if (are_sound) continue;
-      return refusal("row {} has a listed weight beyond any that training gives", rows.rows[i]);
-    }
     const bool ascends =
         std::ranges::adjacent_find(features, [&](std::uint32_t a, std::uint32_t b) {
           return a >= b && b != map.features();
@@ -95,6 +86,10 @@ Result<void> check_rows(const ModelConfig& model, const ShardMap& map, ShardId s
     return refusal("the lists do not fit {} rows of {} values and {} hash codes", count, width,
                    tables);
   }
+  if (map.is_wide() && source == RowsOf::kHandOver && count > 0) {
+    return refusal("{} rows come without a hidden layer, where a shard is handed over without any",
+                   count);
+  }
   if (auto checked = check_row_numbers(map, shard, rows.rows); !checked) return checked;
   if (auto checked = check_states(rows.rows, rows.states); !checked) return checked;
   for (std::size_t i = 0; i < rows.values.size(); ++i) {
@@ -103,7 +98,7 @@ Result<void> check_rows(const ModelConfig& model, const ShardMap& map, ShardId s
       return refusal("row {} has a weight of {}", rows.rows[i / width], rows.values[i]);
     }
   }
-  if (auto checked = map.is_wide() ? check_wide_codes(map, shard, rows, source)
+  if (auto checked = map.is_wide() ? check_wide_codes(map, shard, rows)
                                    : check_hash_codes(model.hash_bits, tables, rows);
       !checked) {
     return checked;

@@ -9,6 +9,10 @@
 
 namespace gleaner {
 
+Permutation test_order(std::uint64_t points, std::uint64_t seed) {
+  return {std::max<std::uint64_t>(points, 1), counter_random(seed, Purpose::kSplit)};
+}
+
 RunPlan::RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts)
     : seed_(config.seed),
       points_(config.points),
@@ -53,6 +57,10 @@ bool RunPlan::ends_epoch(RoundIndex round) const {
   return round_end(round) % batches_per_epoch_ == 0;
 }
 
+RoundIndex RunPlan::rounds_open() const {
+  return is_wide_ ? 1 + std::max(1U, staleness_) : 2;
+}
+
 std::uint32_t RunPlan::epochs_done(RoundIndex checkpoint) const {
   return epoch_of(round_begin(checkpoint));
 }
@@ -64,19 +72,18 @@ bool RunPlan::evaluates_at(RoundIndex checkpoint, std::uint32_t every_epochs) co
 }
 
 std::uint32_t RunPlan::lag(BatchIndex batch) const {
-  if (is_wide_ || staleness_rise_ == 0) return is_wide_ ? kStalenessMax : staleness_;
+  if (staleness_rise_ == 0) return staleness_;
   const std::uint64_t risen = 1 + batch / staleness_rise_;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(staleness_, risen));
 }
 
 BatchIndex RunPlan::lag_end(BatchIndex batch) const {
-  if (is_wide_ || lag(batch) == staleness_) return batch_count();
+  if (lag(batch) == staleness_) return batch_count();
   return std::min(batch_count(), (batch / staleness_rise_ + 1) * staleness_rise_);
 }
 
 BatchIndex RunPlan::applied_before(BatchIndex batch) const {
   const RoundIndex round = round_of(batch);
-  if (is_wide_) return round_begin(round == 0 ? 0 : round - 1);
   const BatchIndex begin = round_begin(round);
   const std::uint32_t lag = this->lag(batch);
   return batch - begin > lag ? batch - lag : begin;

@@ -18,6 +18,9 @@ struct LearningRates {
   float output = 0;
 };
 
+// The order in which evaluations go through a test set of `points` points.
+Permutation test_order(std::uint64_t points, std::uint64_t seed);
+
 // Every epoch visits all points once in an order of its own; its last batch may be shorter than the
 // others. A round is a part of an epoch, of which the last may be shorter, or several whole epochs:
 // as many as have `round_batches` batches.
@@ -44,6 +47,9 @@ class RunPlan {
 
   [[nodiscard]] bool is_round_end(BatchIndex next_batch) const;  // next_batch begins a round
   [[nodiscard]] bool ends_epoch(RoundIndex round) const;
+  // Rounds that may be open at a time: with a hidden layer two. Without one a shard may be
+  // `staleness` rounds, one at least, ahead of the slowest.
+  [[nodiscard]] RoundIndex rounds_open() const;
   // Whole epochs that the first `checkpoint` rounds have.
   [[nodiscard]] std::uint32_t epochs_done(RoundIndex checkpoint) const;
 
@@ -56,8 +62,7 @@ class RunPlan {
   // 0, is evaluated at `checkpoint`: where rounds are longer, at the first one after those epochs.
   [[nodiscard]] bool evaluates_at(RoundIndex checkpoint, std::uint32_t every_epochs) const;
 
-  // The lag that `batch` is trained with: `staleness`, or less while it rises to that. Without a
-  // hidden layer no batch waits for the updates of another.
+  // The lag that `batch` is trained with: `staleness`, or less while it rises to that.
   [[nodiscard]] std::uint32_t lag(BatchIndex batch) const;
   // The first batch after it that is trained with another lag; batch_count() when there is none.
   [[nodiscard]] BatchIndex lag_end(BatchIndex batch) const;
@@ -65,8 +70,7 @@ class RunPlan {
   // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch), which
   // are those before batch - lag(batch), and all of the rounds before.
   // A fixed lag rather than "whatever has arrived": with the latter, timing would choose the
-  // weights, and no two runs would give the same model. Without a hidden layer a forward pass sees
-  // no update at all, and this says only how far one volunteer may be ahead of another: a round.
+  // weights, and no two runs would give the same model.
   [[nodiscard]] BatchIndex applied_before(BatchIndex batch) const;
 
   // True when touched rows are hashed again after `batch`: on the schedule, and at every round's

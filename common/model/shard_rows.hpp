@@ -22,8 +22,7 @@ struct ShardRows {
   std::vector<std::uint32_t> rows;  // within the shard
   std::vector<float> values;        // rows.size() x row_width: weights, then the bias (output)
   std::vector<float> states;        // rows.size(): second moment
-  // rows.size() x codes_per_row. Of wide rows in a hand-over, behind the neuron: the bits of the
-  // weights that the short lists know (wide_layer.hpp), since features never change.
+  // rows.size() x codes_per_row.
   std::vector<std::uint32_t> codes;
   // Hand-over only, parallel to rows: 1 where the row changed since its codes were computed.
   std::vector<std::uint8_t> stale_codes;

@@ -64,6 +64,9 @@ Result<void> check_grant(const LeaseGrant& grant, const ModelConfig& config, con
   if (grant.next_batch > begin && grant.base_chunks == grant.chunks) {
     return refuse(lease, "the grant stands within a round but has no handed-over chunk");
   }
+  if (is_wide(config) && (grant.next_batch > begin || grant.base_chunks < grant.chunks)) {
+    return refuse(lease, "a wide shard is lent within a round");
+  }
   return {};
 }
 

@@ -111,6 +111,12 @@ class LeasedShards {
   Result<ShardReady> adopt(const LeaseGrant& grant);
   // Forgets the shard, whatever its state; unknown ones are ignored.
   void drop(const LeaseRef& lease);
+
+  void drop_all() {
+    ++version_;
+    holdings_.clear();
+  }
+
   // The shard's state beyond its last commit, in parts; then forgets the shard.
   Result<std::vector<HandOver>> hand_over(const LeaseRef& lease);
 
@@ -124,7 +130,7 @@ class LeasedShards {
     LeaseRef lease;
     RoundIndex base_round = 0;  // checkpoint of the shard's last commit
     BatchIndex next_batch = 0;
-    std::unique_ptr<LeasedShard> shard;
+    std::shared_ptr<LeasedShard> shard;    // a thread that trains it has it as well
     std::unique_ptr<ChunkLedger> loading;  // null once loaded
     std::vector<ShardRows> overlays;       // loaded last, as they need the base beneath them
     bool is_offered = false;               // stepped back; the lease is an earlier one
@@ -145,9 +151,6 @@ class LeasedShards {
   // The shard has ended `round` with this update: appends its commit.
   static void end_round(Holding& holding, RoundIndex round, std::vector<SparseUpdate> parts,
                         std::vector<ShardCommit>& commits);
-
-  // For trainers whose shards need a member of theirs while they live.
-  void drop_all() { holdings_.clear(); }
 
   // All that are loaded under a lease that counts, ascending.
   [[nodiscard]] std::vector<Holding*> loaded() const;

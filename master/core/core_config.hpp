@@ -3,6 +3,7 @@
 // people can set and what follows from the data; the defaults here are for tests.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -75,6 +76,11 @@ struct CoreConfig {
   // For tests: everything is looked at after every event, not only what it may have changed. The
   // effects are the same.
   bool looks_at_all = false;
+
+  // Examples that an evaluation scores.
+  [[nodiscard]] std::uint64_t evaluated_points() const {
+    return evaluate_sample == 0 ? test_points : std::min(evaluate_sample, test_points);
+  }
 };
 
 // Where a run stands when the master starts.

@@ -1,8 +1,10 @@
 #include "master/core/evaluations.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/result.hpp"
+#include "master/core/unit_ledger.hpp"
 
 namespace gleaner {
 
@@ -10,6 +12,17 @@ EvaluationRun::EvaluationRun(std::uint64_t points, std::uint32_t chunk, std::uin
                              std::uint32_t shards, std::uint32_t top_k)
     : points_(points), chunk_(chunk), in_flight_(in_flight), shards_(shards), top_k_(top_k) {
   GLEANER_CHECK(points_ > 0 && chunk_ > 0 && in_flight_ > 0);
+}
+
+EvaluationRun::EvaluationRun(std::uint64_t points, std::uint32_t chunk, std::uint32_t top_k,
+                             std::vector<std::vector<ScoredNeuron>> best)
+    : EvaluationRun(points, chunk, 1, 1, top_k) {
+  for (std::vector<ScoredNeuron>& list : best) {
+    Chunk& whole = open_[next_point_];
+    next_point_ = whole.end = std::min(next_point_ + chunk, points);
+    whole.scored = 1;
+    whole.lists.push_back(std::move(list));
+  }
 }
 
 std::vector<WorkerTask> EvaluationRun::advance() {
@@ -83,12 +96,14 @@ std::uint64_t EvaluationRun::examples_in(std::uint64_t begin) const {
 
 void Evaluations::begin(Instant now) {
   began_ = now;
-  const CoreConfig& config = run_.config;
-  const std::uint64_t points = config.evaluate_sample == 0
-                                   ? config.test_points
-                                   : std::min(config.evaluate_sample, config.test_points);
-  current_.emplace(points, config.evaluate_chunk, config.evaluate_chunks_in_flight,
-                   run_.map.output_shards(), config.top_k);
+  current_.emplace(run_.config.evaluated_points(), run_.config.evaluate_chunk,
+                   run_.config.evaluate_chunks_in_flight, run_.map.output_shards(),
+                   run_.config.top_k);
+}
+
+void Evaluations::begin(Instant now, std::vector<std::vector<ScoredNeuron>> best) {
+  began_ = now;
+  current_.emplace(run_.config.evaluated_points(), kScoreChunk, run_.config.top_k, std::move(best));
 }
 
 void Evaluations::finished(RoundIndex checkpoint, const Evaluation& result) {

@@ -24,6 +24,10 @@ class EvaluationRun {
   EvaluationRun(std::uint64_t points, std::uint32_t chunk, std::uint32_t in_flight,
                 std::uint32_t shards, std::uint32_t top_k);
 
+  // Takes points whose best neurons are known, by chunk, of all shards.
+  EvaluationRun(std::uint64_t points, std::uint32_t chunk, std::uint32_t top_k,
+                std::vector<std::vector<ScoredNeuron>> best);
+
   // Worker tasks that may run now: forward passes of further chunks, scores of complete ones, and
   // at last the end of the metrics.
   std::vector<WorkerTask> advance();
@@ -88,6 +92,8 @@ class Evaluations {
   }
 
   void begin(Instant now);
+  // As EvaluationRun's second constructor has it, in chunks of kScoreChunk.
+  void begin(Instant now, std::vector<std::vector<ScoredNeuron>> best);
   // The evaluation under way is done, and its result is on its way to the store.
   void finished(RoundIndex checkpoint, const Evaluation& result);
 

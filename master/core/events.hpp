@@ -323,8 +323,7 @@ struct ChunkRead {
 
 struct HistoryRecorded {};
 
-// The core does nothing at it, as at a chunk's scores.
-struct Settled : EvalChunkScored {};
+struct Settled {};
 
 // There is no room on the store's disk for the storage task that was next. Nothing was written;
 // whoever runs the queue tries that task again every now and then, and no other before.

@@ -3,6 +3,8 @@
 // and data, so that the decisions do too. A value.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -29,9 +31,19 @@ struct Divergence {
 };
 
 // For programs: "loss" or "code_length".
-std::string_view sign_name(Divergence::Sign sign);
+inline std::string_view sign_name(Divergence::Sign sign) {
+  return sign == Divergence::Sign::kLoss ? "loss" : "code_length";
+}
+
 // For people: a clause without a full stop.
-std::string sentence(const Divergence& divergence);
+inline std::string sentence(const Divergence& divergence) {
+  if (divergence.sign == Divergence::Sign::kLoss) {
+    return fmt::format("the loss rose to {:.4g} nats an example, from {:.4g}", divergence.value,
+                       divergence.before);
+  }
+  return fmt::format("the quantized activations shrank to a length of {:.3g}, from {:.3g}",
+                     divergence.value, divergence.before);
+}
 
 // The lengths of a round's quantized activations, over consecutive batches of `kWindow` examples
 // together, so that few odd examples decide nothing.
@@ -67,6 +79,23 @@ class CodeLengths {
   std::optional<Divergence> weak_start_;
   std::optional<Divergence> collapse_;
 };
+
+inline void CodeLengths::add(std::uint32_t examples, double mean_length) {
+  sum_ += mean_length * examples;
+  examples_ += examples;
+  if (examples_ < kWindow) return;
+  const double length = sum_ / static_cast<double>(examples_);
+  sum_ = 0;
+  examples_ = 0;
+  if (!has_begun_ && length < kWeakBelow * longest_before_) {
+    weak_start_ = Divergence{Divergence::Sign::kCodeLength, length, longest_before_};
+  }
+  has_begun_ = true;
+  if (length * kFallMax < longest_ && (!collapse_ || length < collapse_->value)) {
+    collapse_ = Divergence{Divergence::Sign::kCodeLength, length, longest_};
+  }
+  longest_ = std::max(longest_, length);
+}
 
 // Evaluations in a row without a higher P@1 after which a run is finished.
 struct Patience {

@@ -30,8 +30,7 @@ LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, RoundIndex base_roun
 
 void LeaseTable::take_over(ShardId shard, const ShardLease& shadow, Instant now) {
   ShardLease& lease = at(shard);
-  GLEANER_CHECK(lease.state == LeaseState::kFree && shadow.state == LeaseState::kReady &&
-                shadow.epoch > lease.epoch);
+  GLEANER_CHECK(lease.state == LeaseState::kFree && shadow.state == LeaseState::kReady);
   lease.holder = shadow.holder;
   set_state(shard, LeaseState::kReady, now);
   lease.epoch = shadow.epoch;

@@ -1,6 +1,6 @@
 // Who holds which shard of those that are lent. Pure state; used from the core only.
 // Invariants
-// - A shard has at most one live lease, and its epoch is larger than that of any lease before.
+// - A shard has at most one live lease, and each grant has a larger epoch than those before.
 // - Indexes by holder and by state agree with the leases, so that no question about one holder or
 //   one state looks at every shard. Hence `state`, `holder`, `epoch` and `since` of a lease change
 //   through the table's functions alone.
@@ -98,7 +98,7 @@ class LeaseTable {
   LeaseRef grant(ShardId shard, SessionId holder, RoundIndex base_round, BatchIndex next_batch,
                  Instant now);
 
-  // Requires a free shard, and in `shadow` a later lease of it. Its holder goes on under that
+  // Requires a free shard, and in `shadow` another lease of it. Its holder goes on under that
   // lease.
   void take_over(ShardId shard, const ShardLease& shadow, Instant now);
 
@@ -125,6 +125,9 @@ class LeaseTable {
   [[nodiscard]] const std::set<ShardId>& in_state(LeaseState state) const {
     return states_[static_cast<std::size_t>(state)];
   }
+
+  // Something else about the shard has changed.
+  void note_changed(ShardId shard) { changed_.insert(shard); }
 
   // The shards whose leases have changed their state since the last call.
   std::set<ShardId> take_changed() { return std::exchange(changed_, {}); }

@@ -24,12 +24,17 @@ MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint 
       audits_(run_, outbox_, sessions_, placement_),
       trials_(run_, outbox_, sessions_, placement_, audits_, pipeline_),
       evaluations_(run_, resume),
-      rounds_(run_, outbox_, sessions_, placement_, audits_, pipeline_, evaluations_, meter_,
-              resume),
-      units_(run_, outbox_, sessions_, placement_, audits_, trials_, pipeline_, input_,
+      rounds_(run_, outbox_, sessions_, placement_, audits_, pipeline_, shard_rounds_, evaluations_,
+              meter_, resume),
+      ledger_(run_, outbox_, sessions_),
+      units_(run_, outbox_, sessions_, ledger_, placement_, audits_, trials_, pipeline_, input_,
              evaluations_, meter_),
-      view_(run_, outbox_, life_, sessions_, placement_, audits_, pipeline_, input_, evaluations_,
-            meter_, rounds_, resume.first_epoch) {
+      view_(run_, outbox_, life_, sessions_, placement_, audits_, pipeline_, input_, shard_rounds_,
+            evaluations_, meter_, rounds_, resume.first_epoch) {
+  if (run_.map.is_wide()) {
+    shard_rounds_.emplace(run_, outbox_, sessions_, audits_, resume);
+    bag_.emplace(run_, outbox_, sessions_, placement_, ledger_, *shard_rounds_, rounds_, meter_);
+  }
   if (run_.config.lends_input) {
     input_.emplace(run_.plan, run_.map, run_.plan.round_begin(resume.checkpoint));
   }
@@ -56,6 +61,7 @@ void MasterCore::look_at_all() {
   placement_.look_again();
   audits_.look_at_all();
   units_.all_may_begin();
+  if (bag_) bag_->look_at_all();
 }
 
 // Decides what to do next. Reads the state that events left, so that the order of events within an
@@ -74,23 +80,35 @@ void MasterCore::schedule() {
   placement_.update();
   finish_if(rounds_.close());
   if (life_.is_done) return;
-  // Closing a round may have found that more is to be audited.
-  for (const SessionId auditor : audits_.update()) units_.may_begin(auditor);
-  if (audits_.wants_referee() && !life_.has_called_referee) {
-    life_.has_called_referee = true;
-    outbox_.tell(RefereeWanted{});
-    outbox_.log(LogLevel::kInfo, "referee",
-                "there is nobody to do a volunteer's work again: this process does it");
-  }
-  units_.count_confirmed();
+  audit();
   rounds_.begin_evaluation_if_due();
-  for (WorkerTask& task : pipeline_.advance(rounds_.open_end())) units_.perform(std::move(task));
+  issue();
+  let_leavers_go();
+  finish_if(rounds_.complete());
+}
+
+void MasterCore::audit() {
+  // Closing a round may have found that more is to be audited.
+  if (!bag_) {
+    for (const SessionId auditor : audits_.update()) units_.may_begin(auditor);
+    units_.count_confirmed();
+  }
+  const bool is_needed = bag_ ? bag_->wants_referee() : audits_.wants_referee();
+  if (!is_needed || life_.has_called_referee) return;
+  life_.has_called_referee = true;
+  outbox_.tell(RefereeWanted{});
+  outbox_.log(LogLevel::kInfo, "referee",
+              "there is nobody to do a volunteer's work again: this process does it");
+}
+
+void MasterCore::issue() {
+  if (!bag_) {
+    for (WorkerTask& task : pipeline_.advance(rounds_.open_end())) units_.perform(std::move(task));
+  }
   if (auto& evaluation = evaluations_.current()) {
     for (WorkerTask& task : evaluation->advance()) units_.perform(std::move(task));
   }
-  units_.issue(rounds_.checkpoint());
-  let_leavers_go();
-  finish_if(rounds_.complete());
+  bag_ ? bag_->lend() : units_.issue(rounds_.checkpoint());
 }
 
 // ---- Answers of worker and store ---------------------------------------------------------------
@@ -123,11 +141,13 @@ void MasterCore::on(const Staged& event) {
 void MasterCore::on(Folded& event) {
   rounds_.store_answered();
   rounds_.on(event);
-  trials_.folded(event.round, *rounds_.last_receipts());
-  const BatchIndex begin = run_.plan.round_begin(rounds_.checkpoint());
-  pipeline_.forget_before(begin);
-  if (input_) input_->forget_before(begin);
-  placement_.weigh_balance();
+  if (!bag_) {
+    trials_.folded(event.round, *rounds_.last_receipts());
+    const BatchIndex begin = run_.plan.round_begin(rounds_.checkpoint());
+    pipeline_.forget_before(begin);
+    if (input_) input_->forget_before(begin);
+    placement_.weigh_balance();
+  }
   const RoundRecord& record = rounds_.last_record();
   outbox_.tell(CheckpointSaved{record, run_.plan.round_count(), run_.model.epochs,
                                run_.plan.ends_epoch(record.round()), rounds_.last_receipts()});
@@ -184,7 +204,7 @@ void MasterCore::on(const HistoryRecorded& event) {
 void MasterCore::on(MessageReceived& event) {
   SessionState* const session = sessions_.find(event.session);
   if (session == nullptr) return;  // dropped while the message was on its way
-  units_.may_begin(event.session);
+  bag_ ? bag_->heard(event.session) : units_.may_begin(event.session);
   if (placement_.is_quiet(*session)) placement_.look_again();
   const Instant heard = std::exchange(session->last_heard, outbox_.now());
   if (session->phase != SessionPhase::kIntroducing) {
@@ -206,6 +226,11 @@ void MasterCore::on(MessageReceived& event) {
 }
 
 Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& message) {
+  if (bag_) {
+    if (auto* m = std::get_if<UnitResult>(&message)) return bag_->receive(id, session, *m);
+    if (auto* m = std::get_if<EvalResult>(&message)) return bag_->receive(id, session, *m);
+    if (auto* m = std::get_if<HandOver>(&message)) return bag_->receive(id, session, *m);
+  }
   if (auto* m = std::get_if<UnitResult>(&message)) return units_.receive(id, session, *m);
   if (auto* m = std::get_if<InputResult>(&message)) return units_.receive(session, *m);
   if (auto* m = std::get_if<EvalResult>(&message)) {
@@ -279,7 +304,7 @@ Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& h
   Result<void> active =
       sessions_.activate(id, session, std::move(hello), *protocol, rounds_.checkpoint());
   if (active && !session.awaits_offer) placement_.newcomer_came();
-  if (active) trials_.came(id);
+  if (active && !bag_) trials_.came(id);
   return active;
 }
 
@@ -297,7 +322,7 @@ Result<void> MasterCore::answer(SessionId id, const SessionState& session, const
 void MasterCore::leave(SessionId id, SessionState& session, const Leaving& leaving) {
   if (session.phase != SessionPhase::kActive) return;
   sessions_.leaves(id, session);
-  audits_.auditor_leaves(id);
+  if (!bag_) audits_.auditor_leaves(id);
   placement_.ask_back(id, session, leaving.reason);
 }
 
@@ -336,9 +361,13 @@ void MasterCore::on(const Tick&) {
     }
   }
   placement_.look_again();
-  audits_.look_at_some();
-  units_.some_may_begin();
-  trials_.tick(rounds_.checkpoint(), rounds_.is_folding());
+  if (bag_) {
+    bag_->tick();
+  } else {
+    audits_.look_at_some();
+    units_.some_may_begin();
+    trials_.tick(rounds_.checkpoint(), rounds_.is_folding());
+  }
   for (const auto& [id, reason] : ended) {
     outbox_.send(id, Refusal{ErrorCode::kStaleLease,
                              reason + ": its leases have ended, connect again to take part", true});
@@ -426,9 +455,13 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
   note_change_of(id);
   const std::uint32_t freed =
       placement_.holder_gone(id, session->name(), reason, rounds_.checkpoint());
-  units_.abandon(*session);
-  audits_.session_gone(id);
-  trials_.session_gone(id);
+  if (bag_) {
+    bag_->session_gone(id);
+  } else {
+    units_.abandon(*session);
+    audits_.session_gone(id);
+    trials_.session_gone(id);
+  }
   sessions_.departed(*session, reason, freed);
 }
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "master/core/audits.hpp"
+#include "master/core/bag.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/evaluations.hpp"
 #include "master/core/events.hpp"
@@ -28,7 +29,9 @@
 #include "master/core/rounds.hpp"
 #include "master/core/run_view.hpp"
 #include "master/core/sessions.hpp"
+#include "master/core/shard_rounds.hpp"
 #include "master/core/trials.hpp"
+#include "master/core/unit_ledger.hpp"
 #include "master/core/units.hpp"
 
 namespace gleaner {
@@ -57,6 +60,9 @@ class MasterCore {
 
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
 
+  // Without a hidden layer.
+  [[nodiscard]] const std::optional<ShardRounds>& shard_rounds() const { return shard_rounds_; }
+
   // Where volunteers hold the input layer.
   [[nodiscard]] const std::optional<InputStream>& input_stream() const { return input_; }
 
@@ -79,6 +85,8 @@ class MasterCore {
   void on(const EvalChunkScored&) {}
 
   void on(const EvalFinished& event) { rounds_.on(event); }
+
+  void on(const Settled&) { rounds_.store_answered(); }
 
   void on(const Staged& event);
   void on(Folded& event);
@@ -116,6 +124,10 @@ class MasterCore {
   // Marks everything as changed: see events.hpp.
   void look_at_all();
   void schedule();
+  // Gives work to volunteers, by the layer that is trained.
+  void issue();
+  // Has done again what strangers did.
+  void audit();
   void let_leavers_go();
   // With what the volunteer did since the core began, or since its last final record, unsigned.
   Goodbye goodbye_to(const SessionState& session, ErrorCode code, const char* why);
@@ -144,8 +156,11 @@ class MasterCore {
   Trials trials_;
   Evaluations evaluations_;
   RoundMeter meter_;
+  std::optional<ShardRounds> shard_rounds_;  // without a hidden layer
   Rounds rounds_;
+  UnitLedger ledger_;
   Units units_;
+  std::optional<Bag> bag_;  // without a hidden layer
   RunView view_;
   // Relays were lost that had them; whoever trains these shards again is asked for them.
   std::set<std::pair<BatchIndex, ShardId>> lost_gradients_;

@@ -4,20 +4,10 @@
 
 #include <algorithm>
 
-#include "common/limits.hpp"
 #include "common/result.hpp"
 #include "schema/quantized_batch.hpp"
 
 namespace gleaner {
-namespace {
-
-// Batches whose forward pass may be under way or done before the first of them is applied. The lag
-// is below it; without a hidden layer it bounds the log.
-constexpr BatchIndex kBatchesAheadMax = 4096;
-static_assert(kStalenessMax < kBatchesAheadMax);
-
-}  // namespace
-
 Pipeline::Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoint)
     : plan_(plan),
       map_(map),
@@ -27,9 +17,7 @@ Pipeline::Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoi
 
 std::vector<WorkerTask> Pipeline::advance(RoundIndex rounds_open) {
   std::vector<WorkerTask> tasks;
-  const BatchIndex forward_end =
-      std::min(plan_.round_begin(std::min(rounds_open, plan_.round_count())),
-               schedule_.next_backward() + kBatchesAheadMax);
+  const BatchIndex forward_end = plan_.round_begin(std::min(rounds_open, plan_.round_count()));
   while (const auto step = schedule_.next(forward_end)) {
     if (step->kind == Schedule::Kind::kForward) {
       tasks.emplace_back(ForwardTask{step->index});
@@ -213,6 +201,20 @@ std::optional<RelayId> Pipeline::overdue_relay(Instant when) const {
     if (promised.since < when) return promised.relay;
   }
   return std::nullopt;
+}
+
+RoundSums Pipeline::sums(RoundIndex round) const {
+  RoundSums sums;
+  const BatchIndex begin = plan_.round_begin(round);
+  for (BatchIndex batch = begin; batch < plan_.round_end(round); ++batch) {
+    const BatchRecord& log = at(batch);
+    sums.examples += log.examples;
+    sums.loss = add_losses(sums.loss, log.loss);
+    sums.active += log.active;
+    sums.code_lengths += log.code_length * log.examples;
+  }
+  sums.first_batch_loss = to_nats(at(begin).loss) / static_cast<double>(at(begin).examples);
+  return sums;
 }
 
 void Pipeline::forget_before(BatchIndex batch) {

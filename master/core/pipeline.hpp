@@ -61,6 +61,15 @@ constexpr double to_nats(std::int64_t loss) {
   return static_cast<double>(loss) / 1048576.0;
 }
 
+// A round's figures, added up over its batches and shards.
+struct RoundSums {
+  std::uint64_t examples = 0;
+  std::int64_t loss = 0;        // 2^-20 nats
+  std::uint64_t active = 0;     // pairs of an example and an active neuron
+  double code_lengths = 0;      // mean length of a batch's quantized activations, times examples
+  double first_batch_loss = 0;  // nats per example
+};
+
 class Pipeline {
  public:
   Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoint);
@@ -112,6 +121,9 @@ class Pipeline {
 
   // Who has promised something before `when` for the next batch that is to be applied.
   [[nodiscard]] std::optional<RelayId> overdue_relay(Instant when) const;
+
+  // Requires a round whose batches are all in the log.
+  [[nodiscard]] RoundSums sums(RoundIndex round) const;
 
   // The log may forget batches below `batch`.
   void forget_before(BatchIndex batch);

@@ -69,6 +69,10 @@ bool Placement::has_room_for_shadows(SessionId id, const SessionState& session,
   return bytes_at(id) + shadows * run_.config.shard_bytes <= session.hello.memory_bytes;
 }
 
+void Placement::lend(ShardId shard, SessionId id) {
+  outbox_.send(id, grant(leases_, shard, id));
+}
+
 void Placement::lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_round) {
   shadows_.at(shard).committed = base_round;
   outbox_.send(auditor, grant(shadows_, shard, auditor));
@@ -106,7 +110,9 @@ void Placement::take_over(ShardId shard) {
 // ---- Lending -----------------------------------------------------------------------------------
 
 void Placement::update() {
-  if (!waits_for_rejoin() && (std::exchange(has_news_, false) || run_.config.looks_at_all)) {
+  const bool waits = waits_for_rejoin();
+  if (run_.map.is_wide()) return;  // the bag lends
+  if (!waits && (std::exchange(has_news_, false) || run_.config.looks_at_all)) {
     lend_free_shards();
   }
   if (has_newcomer_ || unbalanced_rounds_ >= run_.config.unbalanced_rounds) rebalance();
@@ -250,7 +256,10 @@ void Placement::forget_slowness(SessionId id, SessionState& session) const {
 void Placement::ask_back(SessionId id, SessionState& session, const std::string& reason) {
   for (const ShardId shard : leases_.held_by(id)) {
     ShardLease& lease = leases_.at(shard);
-    if (lease.state == LeaseState::kLoading) {
+    const bool is_in_store = run_.map.is_wide() && lease.state == LeaseState::kReady &&
+                             lease.committed >= run_.plan.round_of(lease.next_batch) &&
+                             !session.has_unit_out(shard, ~BatchIndex{0});
+    if (lease.state == LeaseState::kLoading || is_in_store) {
       outbox_.send(id, Revoke{{shard, lease.epoch}});
       lease.held_before = session.name();
       lease.moved_why = "it leaves: " + reason;

@@ -71,6 +71,8 @@ class Placement {
   // The tasks that read a shard's rows as of a checkpoint. They bear no session, since no volunteer
   // has asked, and the checkpoint in place of an epoch.
   [[nodiscard]] std::vector<ReadChunkTask> reads_of(ShardId shard, RoundIndex base_round) const;
+  // Lends a free shard as of its last commit.
+  void lend(ShardId shard, SessionId id);
   // Lends an auditor a shard as of a checkpoint.
   void lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_round);
   // How many output shards whose shadows the session holds it may hold in earnest.

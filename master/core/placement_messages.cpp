@@ -36,8 +36,9 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
   for (const OfferedShard& offered : offer.shards) {
     const ShardId shard = offered.lease.shard;
     // Input shards are not wanted by a master that holds them itself.
-    const bool is_wanted =
-        is_current && raw(shard) < leases_.size() && leases_.at(shard).state == LeaseState::kFree;
+    const bool is_wanted = is_current && raw(shard) < leases_.size() &&
+                           leases_.at(shard).state == LeaseState::kFree &&
+                           (!run_.map.is_wide() || leases_.at(shard).committed == checkpoint);
     const bool is_same = raw(shard) < digests.size() && digests[raw(shard)] == offered.digest;
     if (is_wanted && is_same) {
       accepted.push_back(shard);

@@ -27,28 +27,17 @@ void RoundMeter::received(std::uint64_t bytes) {
   round_bytes_up_ += bytes;
 }
 
-RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const Pipeline& pipeline,
+RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const RoundSums& sums,
                                std::uint32_t volunteers, Instant now) const {
   RoundRecord record;
   record.checkpoint = round + 1;
   record.batches = plan.round_end(round);
   record.epoch = plan.epochs_done(round + 1);
   record.volunteers = volunteers;
-  std::uint64_t examples = 0;
-  std::int64_t loss = 0;
-  std::uint64_t active = 0;
-  double code_lengths = 0;
-  for (BatchIndex batch = plan.round_begin(round); batch < plan.round_end(round); ++batch) {
-    const BatchRecord& log = pipeline.at(batch);
-    examples += log.examples;
-    loss = add_losses(loss, log.loss);
-    active += log.active;
-    code_lengths += log.code_length * log.examples;
-  }
-  const auto count = static_cast<double>(examples);
-  record.loss = to_nats(loss) / count;
-  record.active = static_cast<double>(active) / count;
-  record.code_length = code_lengths / count;
+  const auto count = static_cast<double>(sums.examples);
+  record.loss = to_nats(sums.loss) / count;
+  record.active = static_cast<double>(sums.active) / count;
+  record.code_length = sums.code_lengths / count;
   const double seconds = seconds_in(now - round_started_);
   if (seconds > 0) record.examples_per_second = count / seconds;
   if (round_unit_examples_ > 0) {
@@ -60,8 +49,8 @@ RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const Pipe
 }
 
 Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
-               Audits& audits, const Pipeline& pipeline, Evaluations& evaluations,
-               RoundMeter& meter, ResumePoint& resume)
+               Audits& audits, const Pipeline& pipeline, std::optional<ShardRounds>& shard_rounds,
+               Evaluations& evaluations, RoundMeter& meter, ResumePoint& resume)
     : run_(run),
       outbox_(outbox),
       sessions_(sessions),
@@ -70,6 +59,7 @@ Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placemen
       shadows_(placement.shadows()),
       audits_(audits),
       pipeline_(pipeline),
+      shard_rounds_(shard_rounds),
       evaluations_(evaluations),
       meter_(meter),
       checkpoint_(resume.checkpoint),
@@ -80,8 +70,8 @@ Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placemen
 
 RoundIndex Rounds::open_end() const {
   if (learning_.is_past_best(run_.config.patience)) return checkpoint_;
-  RoundIndex end = checkpoint_ + 2;
-  for (RoundIndex checkpoint = checkpoint_; checkpoint <= checkpoint_ + 1; ++checkpoint) {
+  RoundIndex end = std::min(checkpoint_ + run_.plan.rounds_open(), run_.plan.round_count());
+  for (RoundIndex checkpoint = checkpoint_; !shard_rounds_ && checkpoint < end; ++checkpoint) {
     if (evaluations_.owes(checkpoint)) end = std::min(end, checkpoint);
   }
   return stop_at_ ? std::min(end, *stop_at_) : end;
@@ -134,7 +124,12 @@ Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& c
   audits_.changed(shard);
   if (shadow != nullptr) {
     outbox_.send(id, CommitCredit{});
-    if (*whole) audits_.committed_again(id, {commit.round, shard}, **whole);
+    if (*whole && shard_rounds_) {
+      shard_rounds_->committed_again(shard, **whole);
+      shadows_.note_changed(shard);
+    } else if (*whole) {
+      audits_.committed_again(id, {commit.round, shard}, **whole);
+    }
     return {};
   }
   Commit& kept = commits_[{commit.round, shard}];
@@ -155,6 +150,12 @@ Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& c
 
 Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardId shard,
                                RoundIndex round, const Fingerprint& content) {
+  if (shard_rounds_) {
+    commits_.at({round, shard}).content = content;
+    shard_rounds_->committed(round, shard, content);
+    leases_.note_changed(shard);
+    return {};
+  }
   const bool is_audited = placement_.is_audited(session);
   if (is_audited) audits_.committed(id, session, {round, shard}, content);
   Commit& kept = commits_.at({round, shard});
@@ -197,7 +198,8 @@ void Rounds::on(const Staged& event) {
   if (event.refusal) {
     const auto sent = commits_.find({event.round, event.shard});
     if (sent == commits_.end() || sent->second.lease != event.lease) return;
-    return audits_.convict({sent->second.sender, event.refusal->message, true});
+    if (!shard_rounds_) return audits_.convict({sent->second.sender, event.refusal->message, true});
+    return shard_rounds_->convict(sent->second.sender, event.refusal->message);
   }
   if (session != nullptr) outbox_.send(event.session, CommitCredit{});
   if (!event.is_last()) return;
@@ -208,8 +210,20 @@ void Rounds::on(const Staged& event) {
     const auto kept = commits_.find({event.round, event.shard});
     if (kept == commits_.end() || kept->second.lease != event.lease) return;
     leases_.at(event.shard).committed = event.round + 1;
+    if (shard_rounds_) {
+      commits_.erase(kept);
+      shard_rounds_->stored(event.round, event.shard);
+      leases_.note_changed(event.shard);
+      return;
+    }
   }
   ++stored_[event.round];
+}
+
+void Rounds::forget_commits(ShardId shard, RoundIndex round) {
+  std::erase_if(commits_, [&](const auto& entry) {
+    return entry.first.second == shard && entry.first.first >= round;
+  });
 }
 
 // ---- Checkpoints -------------------------------------------------------------------------------
@@ -224,22 +238,35 @@ bool Rounds::is_done_by_all() const {
   return true;
 }
 
-std::optional<Done> Rounds::close() {
-  if (is_folding_ || checkpoint_ >= run_.plan.round_count() ||
-      stored_[checkpoint_] < run_.map.shard_count()) {
-    return std::nullopt;
+bool Rounds::is_whole() const {
+  if (shard_rounds_) {
+    // Scores are of the rows as of the checkpoint, and `best` is a copy of them.
+    return !evaluations_.owes(checkpoint_) && !evaluations_.current() &&
+           evaluations_.is_recorded() && shard_rounds_->has_settled(checkpoint_);
   }
-  // The worker's commit comes after its last update; without a hidden layer it has none.
-  if (pipeline_.applied() < run_.plan.round_end(checkpoint_)) return std::nullopt;
-  if (!audits_.is_clear(checkpoint_) || !is_done_by_all()) return std::nullopt;
-  last_record_ =
-      meter_.record(checkpoint_, run_.plan, pipeline_, sessions_.active(), outbox_.now());
+  const auto stored = stored_.find(checkpoint_);
+  // The worker's commit comes after its last update.
+  return stored != stored_.end() && stored->second == run_.map.shard_count() &&
+         pipeline_.applied() >= run_.plan.round_end(checkpoint_) && audits_.is_clear(checkpoint_) &&
+         is_done_by_all();
+}
+
+bool Rounds::audit_after_all() {
+  return shard_rounds_ ? shard_rounds_->audit_after_all(checkpoint_)
+                       : audits_.audit_after_all(checkpoint_);
+}
+
+std::optional<Done> Rounds::close() {
+  if (is_folding_ || checkpoint_ >= run_.plan.round_count() || !is_whole()) return std::nullopt;
+  const RoundSums sums =
+      shard_rounds_ ? shard_rounds_->sums(checkpoint_) : pipeline_.sums(checkpoint_);
+  last_record_ = meter_.record(checkpoint_, run_.plan, sums, sessions_.active(), outbox_.now());
   const CodeLengths lengths = code_lengths(checkpoint_);
-  const auto divergence = divergence_of(last_record_, lengths);
+  const auto divergence = divergence_of(last_record_, sums, lengths);
   // Audits come before decisions: false work may be all there is to a round that looks diverged, or
   // to a loss beside which later ones will.
   const bool decides = divergence || learning_.is_lower(last_record_.loss);
-  if (decides && audits_.audit_after_all(checkpoint_)) return std::nullopt;
+  if (decides && audit_after_all()) return std::nullopt;
   if (divergence) {
     return Done{Outcome::kDiverged,
                 {ErrorCode::kDiverged,
@@ -266,6 +293,7 @@ std::optional<Done> Rounds::close() {
 }
 
 Receipts Rounds::take_receipts() {
+  if (shard_rounds_) return shard_rounds_->fold(checkpoint_);
   Receipts receipts;
   receipts.unaudited = audits_.excused_in(checkpoint_);
   for (std::uint32_t s = 0; s < run_.map.shard_count(); ++s) {
@@ -287,15 +315,12 @@ Receipts Rounds::take_receipts() {
   return receipts;
 }
 
-std::optional<Divergence> Rounds::divergence_of(const RoundRecord& record,
+std::optional<Divergence> Rounds::divergence_of(const RoundRecord& record, const RoundSums& sums,
                                                 const CodeLengths& lengths) const {
   if (run_.model.divergence_factor == 0.0F) return std::nullopt;
   double lowest = learning_.lowest_loss;
   // Without a round before it is the model that the first batch met.
-  if (lowest < 0) {
-    const BatchRecord& batch = pipeline_.at(run_.plan.round_begin(record.round()));
-    lowest = to_nats(batch.loss) / static_cast<double>(batch.examples);
-  }
+  if (lowest < 0) lowest = sums.first_batch_loss;
   if (record.loss > static_cast<double>(run_.model.divergence_factor) * lowest) {
     return Divergence{Divergence::Sign::kLoss, record.loss, lowest};
   }
@@ -304,6 +329,7 @@ std::optional<Divergence> Rounds::divergence_of(const RoundRecord& record,
 
 CodeLengths Rounds::code_lengths(RoundIndex round) const {
   CodeLengths lengths(learning_.longest_codes);
+  if (shard_rounds_) return lengths;
   const BatchIndex end = run_.plan.round_end(round);
   for (BatchIndex batch = run_.plan.round_begin(round); batch < end; ++batch) {
     const BatchRecord& log = pipeline_.at(batch);
@@ -321,8 +347,14 @@ void Rounds::on(Folded& event) {
 }
 
 void Rounds::begin_evaluation_if_due() {
-  if (evaluations_.current() || is_folding_ || stop_at_ || !evaluations_.owes(checkpoint_)) return;
-  evaluations_.begin(outbox_.now());
+  // With a hidden layer a stop leaves the evaluation to the next start.
+  const bool is_stopped = stop_at_ && (!shard_rounds_ || checkpoint_ >= *stop_at_);
+  if (evaluations_.current() || is_folding_ || is_stopped || !evaluations_.owes(checkpoint_)) {
+    return;
+  }
+  if (!shard_rounds_) return evaluations_.begin(outbox_.now());
+  auto scores = shard_rounds_->take_scores(checkpoint_);
+  if (scores) evaluations_.begin(outbox_.now(), std::move(*scores));
 }
 
 void Rounds::on(const EvalFinished& event) {
@@ -349,7 +381,10 @@ Done Rounds::abandoned(const std::string& why) const {
 
 std::optional<Done> Rounds::on(const StopRequested&) {
   if (stop_at_) return abandoned(fmt::format("stopped at once: round {}", checkpoint_));
-  stop_at_ = std::max(checkpoint_, pipeline_.rounds_started());
+  const RoundIndex begun =
+      shard_rounds_ ? checkpoint_ + (shard_rounds_->count_results(checkpoint_) > 0 ? 1 : 0)
+                    : pipeline_.rounds_started();
+  stop_at_ = std::max(checkpoint_, begun);
   stop_deadline_ = outbox_.now() + run_.config.stop_grace;
   if (auto done = stop_if_full()) return done;
   if (*stop_at_ > checkpoint_) {

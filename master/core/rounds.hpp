@@ -8,7 +8,8 @@
 // - A commit is made of parts that came under one lease. What came of it counts for nothing until
 //   the last part is here, and is replaced by the next holder's. The rounds of a shard become whole
 //   in their order.
-// - At most two rounds are open. This bounds the replay log.
+// - At most two rounds are open, which bounds the replay log; without a hidden layer, as many as
+//   RunPlan::rounds_open() says.
 // - Whether a round diverged follows from the model and the data alone.
 #pragma once
 
@@ -26,6 +27,7 @@
 #include "master/core/pipeline.hpp"
 #include "master/core/reports.hpp"
 #include "master/core/sessions.hpp"
+#include "master/core/shard_rounds.hpp"
 
 namespace gleaner {
 
@@ -46,10 +48,18 @@ class RoundMeter {
   void received(std::uint64_t bytes);
 
   // A result of one volunteer carried this number of examples.
-  void carried(std::uint32_t examples) { round_unit_examples_ += examples; }
+  void carried(std::uint64_t examples) { round_unit_examples_ += examples; }
 
-  // The round's record, all of whose batches are applied and in the log.
-  [[nodiscard]] RoundRecord record(RoundIndex round, const RunPlan& plan, const Pipeline& pipeline,
+  // One of `shards` was trained on this number of examples, while `volunteers` were there.
+  void shard_round(std::uint64_t examples, std::uint32_t shards, std::uint32_t volunteers) {
+    shard_examples_ += examples;
+    examples_ += shard_examples_ / shards;
+    shard_examples_ %= shards;
+    carried(examples * volunteers / shards);
+  }
+
+  // The round's record.
+  [[nodiscard]] RoundRecord record(RoundIndex round, const RunPlan& plan, const RoundSums& sums,
                                    std::uint32_t volunteers, Instant now) const;
 
   // In this process's life.
@@ -62,6 +72,7 @@ class RoundMeter {
  private:
   Instant round_started_{};
   std::uint64_t examples_ = 0;
+  std::uint64_t shard_examples_ = 0;  // trained by fewer shards than there are, times these
   std::uint64_t unit_bytes_down_ = 0, unit_bytes_up_ = 0;
   // In the open round: bytes of units and results, and examples x volunteers they carried.
   std::uint64_t round_bytes_down_ = 0, round_bytes_up_ = 0, round_unit_examples_ = 0;
@@ -71,8 +82,8 @@ class Rounds {
  public:
   // All but `resume` outlive it.
   Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
-         Audits& audits, const Pipeline& pipeline, Evaluations& evaluations, RoundMeter& meter,
-         ResumePoint& resume);
+         Audits& audits, const Pipeline& pipeline, std::optional<ShardRounds>& shard_rounds,
+         Evaluations& evaluations, RoundMeter& meter, ResumePoint& resume);
 
   // -- state
   [[nodiscard]] RoundIndex checkpoint() const { return checkpoint_; }
@@ -97,6 +108,9 @@ class Rounds {
 
   // Rounds below this may be trained: an evaluation and a stop are barriers.
   [[nodiscard]] RoundIndex open_end() const;
+
+  // The shard's commits from the round on are void.
+  void forget_commits(ShardId shard, RoundIndex round);
 
   // -- commits. An error ends the session.
   Result<void> receive(SessionId id, SessionState& session, ShardCommit& commit);
@@ -146,7 +160,12 @@ class Rounds {
   [[nodiscard]] Receipts take_receipts();
   // A stop does not wait for room on the disk.
   [[nodiscard]] std::optional<Done> stop_if_full() const;
+  // Whether the oldest open round can be folded.
+  [[nodiscard]] bool is_whole() const;
+  // Audits what was excused in the oldest open round. False when nothing was.
+  bool audit_after_all();
   [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record,
+                                                        const RoundSums& sums,
                                                         const CodeLengths& lengths) const;
   [[nodiscard]] CodeLengths code_lengths(RoundIndex round) const;
   // The end of the run with the open round unfinished; `why` comes before "it is abandoned".
@@ -160,6 +179,7 @@ class Rounds {
   LeaseTable& shadows_;
   Audits& audits_;
   const Pipeline& pipeline_;
+  std::optional<ShardRounds>& shard_rounds_;  // without a hidden layer
   Evaluations& evaluations_;
   RoundMeter& meter_;
 

@@ -24,7 +24,7 @@ RunProgress RunView::progress() const {
                                                               : RunStage::kTraining;
   view.round = rounds_.checkpoint();
   view.rounds = run_.plan.round_count();
-  view.batch = pipeline_.applied();
+  view.batch = shard_rounds_ ? shard_rounds_->batches_done() : pipeline_.applied();
   view.batches = run_.plan.batch_count();
   view.epoch = run_.plan.epoch_of(view.batch);
   view.epochs = run_.model.epochs;
@@ -59,9 +59,9 @@ RunNews RunView::news() const {
 
 void RunView::note_progress() {
   const auto& evaluation = evaluations_.current();
-  const std::uint64_t steps = pipeline_.applied() + rounds_.checkpoint() +
-                              (evaluation ? evaluation->points_scored() : 0) +
-                              evaluations_.evaluated();
+  const std::uint64_t steps =
+      (shard_rounds_ ? shard_rounds_->steps() : pipeline_.applied()) + rounds_.checkpoint() +
+      (evaluation ? evaluation->points_scored() : 0) + evaluations_.evaluated();
   if (steps == steps_ && last_step_ != Instant{}) return;
   steps_ = steps;
   last_step_ = outbox_.now();
@@ -151,6 +151,8 @@ namespace {
 
 // A run that stands still for longer says what it waits for.
 constexpr Millis kStandstill{2'000};
+// As long as a shard-round may take.
+constexpr Millis kShardRound{30'000};
 
 }  // namespace
 
@@ -171,6 +173,8 @@ RunView::Wait RunView::wait() const {
                         run_.config.min_volunteers),
             life_.born};
   }
+  const bool waits_for_rejoin = placement_.rejoin_until().has_value();
+  if (shard_rounds_ && !waits_for_rejoin) return next_shard_round();
   if (!leases_.in_state(LeaseState::kFree).empty()) return wait_for_holders();
   for (const LeaseState state : {LeaseState::kLoading, LeaseState::kReleasing}) {
     const std::set<ShardId>& moving = leases_.in_state(state);
@@ -216,7 +220,7 @@ RunView::Wait RunView::wait_for_holders() const {
 
 bool RunView::is_held_up(const Wait& wait) const {
   if (wait.owner == WaitOwner::kNobody) return false;
-  return !wait.is_step || outbox_.now() - wait.since >= kStandstill;
+  return !wait.is_step || outbox_.now() - wait.since >= (shard_rounds_ ? kShardRound : kStandstill);
 }
 
 std::string RunView::waiting_for() const {
@@ -241,6 +245,25 @@ std::string RunView::names_of_holders(const std::vector<ShardId>& shards) const 
 
 RunView::Wait RunView::step(WaitOwner owner, std::string what) const {
   return {owner, std::move(what), last_step_, true};
+}
+
+RunView::Wait RunView::next_shard_round() const {
+  const RoundIndex round = rounds_.checkpoint();
+  if (evaluations_.current()) return step(WaitOwner::kMaster, "the evaluation's figures");
+  if (rounds_.is_folding()) {
+    return step(WaitOwner::kStore, fmt::format("the store to fold round {}", round));
+  }
+  std::vector<ShardId> missing = shard_rounds_->missing(round);
+  std::erase_if(missing,
+                [&](ShardId shard) { return leases_.at(shard).state == LeaseState::kFree; });
+  if (!missing.empty()) {
+    return step(WaitOwner::kVolunteers,
+                fmt::format("round {} of their shards from {}", round, names_of_holders(missing)));
+  }
+  if (!shard_rounds_->wanted().empty()) {
+    return step(WaitOwner::kVolunteers, "somebody to do again what strangers have done");
+  }
+  return step(WaitOwner::kOperator, "a volunteer that can take a shard");
 }
 
 RunView::Wait RunView::next_step() const {

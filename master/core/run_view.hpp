@@ -27,8 +27,9 @@ class RunView {
   // All of it outlives the view, but `life_number`, which says which start of the run this is.
   RunView(const RunSetup& run, const Outbox& outbox, const Life& life, const Sessions& sessions,
           const Placement& placement, const Audits& audits, const Pipeline& pipeline,
-          const std::optional<InputStream>& input, const Evaluations& evaluations,
-          const RoundMeter& meter, const Rounds& rounds, LeaseEpoch life_number)
+          const std::optional<InputStream>& input, const std::optional<ShardRounds>& shard_rounds,
+          const Evaluations& evaluations, const RoundMeter& meter, const Rounds& rounds,
+          LeaseEpoch life_number)
       : run_(run),
         outbox_(outbox),
         life_(life),
@@ -38,6 +39,7 @@ class RunView {
         audits_(audits),
         pipeline_(pipeline),
         input_(input),
+        shard_rounds_(shard_rounds),
         evaluations_(evaluations),
         meter_(meter),
         rounds_(rounds),
@@ -68,6 +70,7 @@ class RunView {
   // Who owes the step that has been due for longest.
   [[nodiscard]] Wait next_step() const;
   [[nodiscard]] Wait next_step_of_round() const;
+  [[nodiscard]] Wait next_shard_round() const;
   [[nodiscard]] Wait step(WaitOwner owner, std::string what) const;
   [[nodiscard]] bool is_held_up(const Wait& wait) const;
   [[nodiscard]] std::string waiting_for() const;
@@ -87,6 +90,7 @@ class RunView {
   const Audits& audits_;
   const Pipeline& pipeline_;
   const std::optional<InputStream>& input_;
+  const std::optional<ShardRounds>& shard_rounds_;
   const Evaluations& evaluations_;
   const RoundMeter& meter_;
   const Rounds& rounds_;

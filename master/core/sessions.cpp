@@ -121,6 +121,12 @@ Result<std::uint32_t> Sessions::check(const SessionState& session, const Hello& 
                              bytes >> 20, hello.memory_bytes >> 20)};
   }
   if (!protocol) return protocol;
+  if (run_.map.is_wide() && *protocol < kProtocolOfRounds) {
+    return Error{ErrorCode::kVersion,
+                 fmt::format("this run is trained by rounds of a shard, which protocol {} has, and "
+                             "the volunteer (version {}) speaks up to {}: update the volunteer",
+                             kProtocolOfRounds, hello.build, hello.protocol_max)};
+  }
   if (std::string wrong = wrong_kernel(hello); !wrong.empty()) {
     return Error{ErrorCode::kFault, std::move(wrong)};
   }
@@ -276,20 +282,27 @@ Millis Sessions::time_for_unit(const SessionState& session) const {
   const std::optional<double> others =
       session.has_unit_time() ? unit_times_->without(session.unit_time_us()) : unit_times_->all();
   if (!others) return run_.config.stall;
-  const double unit_us = *others * run_.config.batches_per_unit_max;
+  const bool is_wide = run_.map.is_wide();
+  const auto batches =
+      is_wide ? run_.plan.round_end(0) : std::uint64_t{run_.config.batches_per_unit_max};
+  const double unit_us = *others * static_cast<double>(batches);
   const auto fair = std::chrono::duration_cast<Millis>(
       Micros(static_cast<std::int64_t>(std::min(kStrangerPatience * unit_us, 1e12))));
+  // A shard-round takes what it takes.
+  if (is_wide) {
+    return std::max(is_audited(session) ? run_.config.stranger_stall : run_.config.stall, fair);
+  }
   return std::min(run_.config.stall, std::max(run_.config.stranger_stall, fair));
 }
 
 Millis Sessions::time_for(Obligation obligation, const SessionState& session) const {
   if (obligation == Obligation::kHello) return run_.config.hello_deadline;
   if (obligation == Obligation::kHeartbeat) return run_.config.silence;
-  if (is_audited(session)) {
-    if (obligation == Obligation::kUnit) return time_for_unit(session);
-    return std::min(run_.config.stall, run_.config.stranger_stall * kStrangerStalls);
+  if (obligation == Obligation::kUnit && (is_audited(session) || run_.map.is_wide())) {
+    return time_for_unit(session);
   }
-  return run_.config.stall;
+  if (!is_audited(session)) return run_.config.stall;
+  return std::min(run_.config.stall, run_.config.stranger_stall * kStrangerStalls);
 }
 
 bool Sessions::may_have_trained(const KeyId& key) const {
@@ -300,8 +313,12 @@ bool Sessions::may_have_trained(const KeyId& key) const {
 void Sessions::prove(SessionState& session) {
   session.is_proven = true;
   session.no_shards.clear();
+  note_trained(session.standing.identity);
+}
+
+void Sessions::note_trained(const KeyId& key) {
   if (proven_.size() >= kPeersMax) proven_.erase(proven_.begin());
-  proven_.insert(session.standing.identity);
+  proven_.insert(key);
 }
 
 void Sessions::hold_back(SessionState& session, Millis waited) {

@@ -182,6 +182,9 @@ class Sessions {
   // The stranger has done what others had done before it: its key is no newcomer's any more.
   void prove(SessionState& session);
 
+  // A checkpoint may hold work of the stranger's key from now on.
+  void note_trained(const KeyId& key);
+
   // Whether a checkpoint may hold work of the key, whoever is here.
   [[nodiscard]] bool may_have_trained(const KeyId& key) const;
 

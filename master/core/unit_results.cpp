@@ -9,38 +9,6 @@
 #include "master/core/units.hpp"
 
 namespace gleaner {
-namespace {
-
-// Every list holds different neurons of the unit's shards.
-bool holds_only(const std::vector<ScoredNeuron>& best, std::size_t list, const ShardMap& map,
-                const std::vector<LeaseRef>& shards) {
-  std::vector<std::uint32_t> neurons;
-  for (std::size_t begin = 0; begin < best.size(); begin += list) {
-    neurons.clear();
-    for (std::size_t i = begin; i < begin + list; ++i) neurons.push_back(best[i].neuron);
-    std::sort(neurons.begin(), neurons.end());
-    if (std::adjacent_find(neurons.begin(), neurons.end()) != neurons.end()) return false;
-    auto shard = shards.begin();  // both ascend
-    for (const std::uint32_t neuron : neurons) {
-      while (shard != shards.end() && map.neurons(shard->shard).end <= neuron) ++shard;
-      if (shard == shards.end() || neuron < map.neurons(shard->shard).begin) return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
-
-Result<UnitInFlight> Units::take(SessionState& session, UnitId id, UnitInFlight::Kind kind) {
-  const auto found = session.units.find(id);
-  if (found == session.units.end() || found->second.kind != kind) {
-    return protocol_error("unit {} is not out", raw(id));
-  }
-  UnitInFlight unit = std::move(found->second);
-  session.end_unit(found, outbox_.now());
-  return unit;
-}
-
 Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
   if (result.batches.size() != unit.batches) {
     return protocol_error("unit {} has {} batches, its result {}", raw(result.unit), unit.batches,
@@ -113,7 +81,7 @@ void Units::on(RelaySummed& event) {
 }
 
 Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& result) {
-  const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kTrain);
+  const Result<UnitInFlight> taken = ledger_.take(session, result.unit, UnitInFlight::Kind::kTrain);
   if (!taken) return taken.error();
   const UnitInFlight& unit = *taken;
   AccountRecord& account = sessions_.account(session);
@@ -152,20 +120,13 @@ void Units::note_answered(const UnitInFlight& unit) {
   for (const LeaseRef& lease : unit.leases) audits_.changed(lease.shard);
 }
 
-bool Units::fits(const UnitInFlight& unit, const EvalResult& result) const {
-  std::uint32_t neurons = 0;
-  for (const LeaseRef& lease : unit.leases) neurons += run_.map.neurons(lease.shard).size();
-  return result.top_k == std::min(run_.config.top_k, neurons) &&
-         result.best.size() == unit.examples * result.top_k &&
-         holds_only(result.best, result.top_k, run_.map, unit.leases);
-}
-
 Result<void> Units::receive(SessionId id, SessionState& session, EvalResult& result,
                             RoundIndex checkpoint) {
-  const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kEvaluate);
+  const Result<UnitInFlight> taken =
+      ledger_.take(session, result.unit, UnitInFlight::Kind::kEvaluate);
   if (!taken) return taken.error();
   const UnitInFlight& unit = *taken;
-  if (!fits(unit, result)) {
+  if (!ledger_.fits(unit, result)) {
     unassign(unit);
     ++sessions_.account(session).units_refused;
     return protocol_error("a result that does not fit unit {}", raw(result.unit));

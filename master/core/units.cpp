@@ -133,7 +133,7 @@ void Units::issue_trials() {
     message.wants_gradient = unit.wants_gradient;
     message.batches = trials_.exercise_batches();
     session.batches_in_flight += unit.batches;
-    send(id, session, std::move(unit), std::move(message));
+    ledger_.send(id, session, std::move(unit), std::move(message));
   }
 }
 
@@ -142,18 +142,6 @@ std::vector<LeaseRef> Units::leases_of(const std::vector<ShardId>& shards) const
   leases.reserve(shards.size());
   for (const ShardId shard : shards) leases.push_back({shard, leases_.at(shard).epoch});
   return leases;
-}
-
-void Units::send(SessionId id, SessionState& session, UnitInFlight unit, Message message) {
-  const UnitId unit_id{++last_unit_};
-  if (auto* train = std::get_if<TrainUnit>(&message)) train->unit = unit_id;
-  if (auto* evaluate = std::get_if<EvalUnit>(&message)) evaluate->unit = unit_id;
-  if (auto* input = std::get_if<InputUnit>(&message)) input->unit = unit_id;
-  session.begin_unit(outbox_.now());
-  unit.sent = outbox_.now();
-  ++sessions_.account(session).units_issued;
-  session.units.emplace(unit_id, std::move(unit));
-  outbox_.send(id, std::move(message));
 }
 
 // ---- Training ----------------------------------------------------------------------------------
@@ -211,7 +199,7 @@ void Units::send_training(SessionId id, SessionState& session, UnitInFlight unit
     unit.examples += pipeline_.at(batch).examples;
   }
   session.batches_in_flight += unit.batches;
-  send(id, session, std::move(unit), std::move(message));
+  ledger_.send(id, session, std::move(unit), std::move(message));
 }
 
 UnitInFlight Units::next_unit(SessionId id, const SessionState& session) const {
@@ -276,8 +264,7 @@ void Units::send_evaluation(SessionId id, SessionState& session, UnitInFlight un
   message.top_k = run_.config.top_k;
   message.hidden = unit.hidden;
   message.leases = unit.leases;
-  if (run_.map.is_wide()) message.first = unit.eval_begin;
-  send(id, session, std::move(unit), std::move(message));
+  ledger_.send(id, session, std::move(unit), std::move(message));
 }
 
 void Units::unassign(const UnitInFlight& unit) {
@@ -332,12 +319,12 @@ void Units::issue_input(SessionId id, SessionState& session) {
     unit.leases = leases_of(unit.input.shards);
     message.leases = unit.leases;
     session.input_steps_in_flight += static_cast<std::uint32_t>(unit.input.steps.size());
-    send(id, session, std::move(unit), std::move(message));
+    ledger_.send(id, session, std::move(unit), std::move(message));
   }
 }
 
 Result<void> Units::receive(SessionState& session, const InputResult& result) {
-  const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kInput);
+  const Result<UnitInFlight> taken = ledger_.take(session, result.unit, UnitInFlight::Kind::kInput);
   if (!taken) return taken.error();
   const UnitInFlight& unit = *taken;
   if (auto added = input_->add(unit.input, result.activations); !added) {

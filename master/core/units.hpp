@@ -1,11 +1,9 @@
 // Decides what each volunteer works on next, and what becomes of its answers. Used from the core
 // only.
 //
-// Owns the numbers of units; the units that are out stand in their sessions.
+// Runs without a hidden layer have the Bag in its place, except for the examples that it reads.
 // Invariants
-// - A unit is answered once, by the session that it was sent to; whatever else claims to be a
-//   result ends its session.
-// - Each unit sent ends in exactly one counter of its volunteer's account.
+// - Whatever claims to be a result and is none ends its session.
 // - Only volunteers that hold a ready shard are asked for work on it.
 #pragma once
 
@@ -25,6 +23,7 @@
 #include "master/core/session.hpp"
 #include "master/core/sessions.hpp"
 #include "master/core/trials.hpp"
+#include "master/core/unit_ledger.hpp"
 
 namespace gleaner {
 
@@ -62,12 +61,13 @@ class UnitSizing {
 class Units {
  public:
   // All of it outlives the units. `input` is set where volunteers hold the input layer.
-  Units(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
-        Audits& audits, Trials& trials, Pipeline& pipeline, std::optional<InputStream>& input,
-        Evaluations& evaluations, RoundMeter& meter)
+  Units(const RunSetup& run, Outbox& outbox, Sessions& sessions, UnitLedger& ledger,
+        Placement& placement, Audits& audits, Trials& trials, Pipeline& pipeline,
+        std::optional<InputStream>& input, Evaluations& evaluations, RoundMeter& meter)
       : run_(run),
         outbox_(outbox),
         sessions_(sessions),
+        ledger_(ledger),
         placement_(placement),
         leases_(placement.leases()),
         audits_(audits),
@@ -126,20 +126,16 @@ class Units {
   void issue_input(SessionId id, SessionState& session);
   [[nodiscard]] UnitInFlight next_unit(SessionId id, const SessionState& session) const;
   [[nodiscard]] std::vector<LeaseRef> leases_of(const std::vector<ShardId>& shards) const;
-  void send(SessionId id, SessionState& session, UnitInFlight unit, Message message);
-  // Takes the unit out of the session if it is out and of this kind.
-  [[nodiscard]] Result<UnitInFlight> take(SessionState& session, UnitId id,
-                                          UnitInFlight::Kind kind);
   // It is out no more.
   void note_answered(const UnitInFlight& unit);
   [[nodiscard]] static Result<void> check(const UnitInFlight& unit, const UnitResult& result);
-  [[nodiscard]] bool fits(const UnitInFlight& unit, const EvalResult& result) const;
   void unassign(const UnitInFlight& unit);
   void score(const UnitInFlight& unit, std::vector<ScoredNeuron> best);
 
   const RunSetup& run_;
   Outbox& outbox_;
   Sessions& sessions_;
+  UnitLedger& ledger_;
   Placement& placement_;
   LeaseTable& leases_;
   Audits& audits_;
@@ -149,7 +145,6 @@ class Units {
   Evaluations& evaluations_;
   RoundMeter& meter_;
   UnitSizing sizing_;
-  std::uint64_t last_unit_ = 0;
   std::set<SessionId> due_;
   SessionId last_in_turn_{};
   bool are_all_due_ = false;

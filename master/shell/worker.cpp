@@ -80,12 +80,6 @@ Result<CentroidComparison> compare_with_centroids(const PackedDataset& train,
 namespace {
 
 // Where there is no hidden layer.
-QuantizedActivations no_codes(std::size_t examples) {
-  QuantizedActivations codes;
-  codes.examples = static_cast<std::uint32_t>(examples);
-  return codes;
-}
-
 }  // namespace
 
 Worker::Worker(const ModelConfig& model, const PackedDataset& train, const PackedDataset* test,
@@ -162,17 +156,11 @@ Event Worker::forward_done(BatchIndex batch, const std::vector<ExampleView>& exa
 
 Event Worker::eval_forward_done(std::uint64_t begin, std::uint64_t end,
                                 const QuantizedActivations& codes) {
-  if (begin == 0) {
-    sums_.emplace(propensities_);
-    scored_ = 0;
-    judged_.clear();
-  }
   return EvalForwardDone{begin, end, std::make_shared<const Bytes>(pack(codes))};
 }
 
 Event Worker::run_task(const ForwardTask& task) {
   const std::vector<ExampleView> examples = examples_of(task.batch);
-  if (!input_) return forward_done(task.batch, examples, no_codes(examples.size()));
   return forward_done(task.batch, examples, input_->forward(examples, task.batch));
 }
 
@@ -268,8 +256,7 @@ Event Worker::run_task(const EvalForwardTask& task) {
   for (std::uint64_t position = task.begin; position < task.end; ++position) {
     examples.push_back(held_out(position));
   }
-  return eval_forward_done(task.begin, task.end,
-                           input_ ? input_->forward(examples, {}) : no_codes(examples.size()));
+  return eval_forward_done(task.begin, task.end, input_->forward(examples, {}));
 }
 
 std::vector<std::uint32_t> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {
@@ -287,6 +274,11 @@ std::vector<std::uint32_t> Worker::best_of(const EvalScoreTask& task, std::size_
 }
 
 Event Worker::run_task(const EvalScoreTask& task) {
+  if (task.begin == 0) {
+    sums_.emplace(propensities_);
+    scored_ = 0;
+    judged_.clear();
+  }
   const std::size_t examples = task.end - task.begin;
   std::vector<std::vector<std::uint32_t>> ranked(examples);
   pool_.parallel_for(examples, [&](std::size_t i, unsigned) { ranked[i] = best_of(task, i); });

@@ -116,9 +116,8 @@ Result<void> StoredModel::load_input() {
 
 Result<void> StoredModel::load_wide() {
   if (wide_ != nullptr) return {};
-  auto layer = std::make_unique<WideLayer>(config(), pool_);
   wide_shards_.clear();
-  std::vector<WideShard*> shards;
+  std::vector<const WideShard*> shards;
   for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
     const ShardId shard{s};
     wide_shards_.push_back(std::make_unique<WideShard>(config(), map_, kernels_, shard));
@@ -136,8 +135,7 @@ Result<void> StoredModel::load_wide() {
     kept_bytes_ += made.memory_bytes();
     shards.push_back(&made);
   }
-  layer->hold(shards);
-  wide_ = std::move(layer);
+  wide_ = std::make_unique<WideIndex>(config().features, shards);
   return {};
 }
 
@@ -150,10 +148,14 @@ Result<std::vector<ScoredLabel>> StoredModel::top(std::span<const ExampleView> e
   if (examples.empty() || top_k == 0) return std::vector<ScoredLabel>();
   if (!map_.is_wide()) return top(encode(examples), top_k);
   if (auto loaded = load_wide(); !loaded) return loaded.error();
-  std::vector<WideShard*> shards;
-  for (const auto& shard : wide_shards_) shards.push_back(shard.get());
   const UnitLengths scaled(examples, config().features);
-  return labels_of(wide_->exact_top(shards, scaled.views(), top_k));
+  const std::size_t count = entries(top_k);
+  std::vector<ScoredNeuron> best(examples.size() * count);
+  std::vector<WideIndex::Scratch> scratch(pool_.threads());
+  pool_.parallel_for(examples.size(), [&](std::size_t e, unsigned worker) {
+    wide_->top(scaled.views()[e], std::span(best).subspan(e * count, count), scratch[worker]);
+  });
+  return labels_of(best);
 }
 
 Result<std::vector<ScoredLabel>> StoredModel::top(const QuantizedActivations& codes,

@@ -21,7 +21,8 @@
 #include "common/thread_pool.hpp"
 #include "common/train/input_layer.hpp"
 #include "common/train/output_shard.hpp"
-#include "common/train/wide_layer.hpp"
+#include "common/train/wide/wide_index.hpp"
+#include "common/train/wide/wide_shard.hpp"
 #include "storage/infer/prediction.hpp"
 #include "storage/run_store.hpp"
 
@@ -102,7 +103,7 @@ class StoredModel {
   std::uint64_t kept_bytes_ = 0;
   // Without a hidden layer: all shards, from the first question on.
   std::vector<std::unique_ptr<WideShard>> wide_shards_;
-  std::unique_ptr<WideLayer> wide_;
+  std::unique_ptr<WideIndex> wide_;
 };
 
 }  // namespace gleaner

@@ -15,7 +15,7 @@
 #include "common/model/model_config.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/result.hpp"
-#include "common/train/wide_trainer.hpp"
+#include "common/train/wide/wide_trainer.hpp"
 #include "storage/keep/model_file.hpp"
 #include "storage/run_store.hpp"
 

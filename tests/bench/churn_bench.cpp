@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/limits.hpp"
 #include "common/result.hpp"
 #include "tests/sim/cluster.hpp"
 #include "tests/sim/workload/costed_workload.hpp"
@@ -78,7 +79,7 @@ ClusterResult run(const Bench& bench, const Setting& setting, std::uint32_t batc
                   bool is_one_kill) {
   CostModel cost = bench.cost;
   cost.batches = batches;
-  cost.shards = std::max(16u, setting.volunteers * bench.shards_a_volunteer);
+  cost.shards = std::clamp(setting.volunteers * bench.shards_a_volunteer, 16u, kOutputShardsMax);
   CostedWorkload workload(cost);
   ClusterOptions options = options_of(bench, setting, workload);
   if (is_one_kill) {
@@ -232,7 +233,7 @@ int follow(const Bench& bench, Setting setting, const std::vector<Presence>& tra
   const Instant end(trace.back().from);
   setting.volunteers = speeds.rbegin()->first;
   CostModel cost = bench.cost;
-  cost.shards = std::max(16u, setting.volunteers * bench.shards_a_volunteer);
+  cost.shards = std::clamp(setting.volunteers * bench.shards_a_volunteer, 16u, kOutputShardsMax);
   // More than can be trained, so that the trace ends the run.
   const double batches = capacity(trace, end, speeds) / cost.batch_examples;
   cost.batches =

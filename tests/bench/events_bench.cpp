@@ -54,7 +54,8 @@ std::string name_of(const std::variant<Kinds...>& event) {
                                     "(sent)",
                                     "(gradients added)",
                                     "(relay sum)",
-                                    "(relay gone)"};
+                                    "(relay gone)",
+                                    "(settled)"};
   static_assert(std::size(kNames) == sizeof...(Kinds));
   return kNames[event.index()];
 }

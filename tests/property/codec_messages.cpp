@@ -197,6 +197,8 @@ void settle(Rng& rng, Points& points) {
   points.features = std::move(features.neurons);
   points.values.resize(points.features.size());
   for (float& value : points.values) value = finite(rng);
+  const bool has_labels = rng.chance(1, 2);
+  points.labels = positives(rng, has_labels ? static_cast<std::uint32_t>(points.points.size()) : 0);
 }
 
 void settle(Rng& rng, EvalUnit& unit) {

@@ -136,7 +136,12 @@ std::vector<Message> input_samples() {
                       {pack_activations(codes.examples, codes.hidden, columns, activations), {}},
                       77},
           PointsRequest{PointSet::kTestSet, {4, 900}},
-          Points{PointSet::kTestSet, {4, 900}, {0, 2, 2}, {7, 300}, {0.5F, -1.0F}, {{0}, {}}}};
+          Points{PointSet::kTraining,
+                 {4, 900},
+                 {0, 2, 2},
+                 {7, 300},
+                 {0.5F, -1.0F},
+                 {{0, 1, 3}, {50, 2, 70}}}};
 }
 
 RunStatus sample_status() {

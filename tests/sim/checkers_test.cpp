@@ -176,7 +176,7 @@ TEST_CASE("checkers: a checkpoint that goes back, or is not the calm run's, is s
 
 TEST_CASE("checkers: units that end in no counter, or in two, are seen", "[sim]") {
   Fed fed;
-  const auto checker = make_account_checker(fed.log);
+  const auto checker = make_account_checker(fed.log, fed.options);
   Core master;
   master.join_ann();
   checker->event(SessionOpened{kAnn, "peer", kAnnsStanding});
@@ -227,7 +227,7 @@ TEST_CASE("checkers: units that end in no counter, or in two, are seen", "[sim]"
 
 TEST_CASE("checkers: an account on record with more units ended than issued is seen", "[sim]") {
   Fed fed;
-  const auto checker = make_account_checker(fed.log);
+  const auto checker = make_account_checker(fed.log, fed.options);
   Stored stored;
   AccountRecord account;
   account.name = "ann";

@@ -13,7 +13,7 @@ namespace gleaner::sim {
 namespace {
 
 // From the end of a write to the core's learning of it.
-constexpr Micros kHandOver{200};
+constexpr Micros kHandOver{20};
 constexpr RunnerPace kPace{kTick, Millis(200)};
 
 }  // namespace
@@ -208,6 +208,10 @@ void MasterProcess::saw(const Event& event) {
 }
 
 void MasterProcess::saw(const Effects& effects) {
+  if (const auto& rounds = core_->shard_rounds()) {
+    const std::size_t done = std::max<std::size_t>(rounds->batches_done(), result_.applied.size());
+    result_.applied.resize(done, context_.clock.now());
+  }
   bool is_done = false;
   for (const Effect& effect : effects) {
     if (context_.log.is_traced()) {

@@ -137,8 +137,13 @@ bool MasterDriver::run_storage() {
 }
 
 std::optional<Message> MasterDriver::take_task(SessionId id) {
+  return take_if(id, &HonestVolunteer::is_task);
+}
+
+std::optional<Message> MasterDriver::take_if(SessionId id,
+                                             const std::function<bool(const Message&)>& wanted) {
   std::deque<Message>& box = inboxes_[id];
-  const auto next = std::find_if(box.begin(), box.end(), &HonestVolunteer::is_task);
+  const auto next = std::find_if(box.begin(), box.end(), wanted);
   if (next == box.end()) return std::nullopt;
   Message message = std::move(*next);
   box.erase(next);
@@ -149,12 +154,16 @@ bool MasterDriver::serve(SessionId id) {
   if (held_.contains(id) || closed_.contains(id)) return false;
   const std::optional<Message> task = take_task(id);
   if (!task) return false;
+  answer_as(id, *task);
+  return true;
+}
+
+void MasterDriver::answer_as(SessionId id, const Message& message) {
   const auto lie = lies_.find(id);
-  for (Message& reply : volunteers_.at(id).replies_to(*task)) {
+  for (Message& reply : volunteers_.at(id).replies_to(message)) {
     if (lie != lies_.end()) lie->second(reply);
     say(id, std::move(reply));
   }
-  return true;
 }
 
 bool MasterDriver::serve_everyone() {
@@ -253,7 +262,7 @@ Event MasterDriver::answer(const ReadPointsTask& task) const {
                       Error{ErrorCode::kProtocol, "there is no such point"}};
   }
   // Every point has the one feature 0.
-  Points points{task.request.set, task.request.points, {0}, {}, {}};
+  Points points{task.request.set, task.request.points, {0}, {}, {}, {{0}, {}}};
   for (std::size_t i = 0; i < task.request.points.size(); ++i) {
     points.features.push_back(0);
     points.values.push_back(1.0F);
@@ -298,6 +307,7 @@ Event MasterDriver::answer(const ReadChunkTask& task) {
 
 Event MasterDriver::answer(const SettleTask& task) {
   stored.push_back(fmt::format("settle {}/{}", task.settled.round, raw(task.settled.shard)));
+  settled.push_back(task.settled);
   return Settled{};
 }
 

@@ -60,6 +60,10 @@ class MasterDriver {
   bool serve(SessionId id);
   // That message, unanswered; nullopt when there is none.
   std::optional<Message> take_task(SessionId id);
+  // The session's oldest message that is wanted, unanswered; nullopt when there is none.
+  std::optional<Message> take_if(SessionId id, const std::function<bool(const Message&)>& wanted);
+  // Says what an honest volunteer says to the message.
+  void answer_as(SessionId id, const Message& message);
 
   void hold(SessionId id) { held_.insert(id); }
 
@@ -143,6 +147,7 @@ class MasterDriver {
   std::function<void()> after = [] {};
   std::optional<FoldTask> last_fold;
   std::optional<ReadChunkTask> last_read;
+  std::vector<SettledRound> settled;  // in the order in which they were recorded
 
  private:
   void open_as(SessionId id, const Standing& standing);
@@ -171,8 +176,8 @@ class MasterDriver {
   Event answer(const StageTask& task);
   Event answer(const FoldTask& task);
   Event answer(const ReadChunkTask& task);
-  Event answer(const RecordEvaluationTask& task);
   Event answer(const SettleTask& task);
+  Event answer(const RecordEvaluationTask& task);
   bool serve_everyone();
   [[noreturn]] void fail_missing(SessionId id) const;
 

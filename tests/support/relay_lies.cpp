@@ -92,7 +92,7 @@ std::map<std::string, RelayLie> lies_downwards() {
                     return true;
                   })}},
       {"rate", {{}, about<TrainUnit>([](TrainUnit& unit) {
-                  unit.batches.front().output_rate *= 2;
+                  unit.batches.front().output_rate /= 2;
                   return true;
                 })}},
       {"rows", {{}, other_rows()}},

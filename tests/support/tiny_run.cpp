@@ -114,7 +114,37 @@ void HonestVolunteer::commit(Held& held, std::vector<Message>& commits) {
   ++held.next_commit;
 }
 
+std::vector<Message> HonestVolunteer::train_round(const TrainUnit& unit) {
+  const LeaseRef lease = unit.leases.at(0);
+  Held& held = held_.at(lease.shard);
+  if (held.lease != lease) throw std::logic_error("a unit of a lease that another has replaced");
+  const BatchIndex first = unit.batches.at(0).batch;
+  const BatchIndex end = plan_.round_end(plan_.round_of(first));
+  if (held.next_batch != first) throw std::logic_error("a shard-round out of order");
+  UnitResult result;
+  result.unit = unit.unit;
+  result.compute_us = compute_us_;
+  for (BatchIndex batch = first; batch < end; ++batch) {
+    rates_[batch] = unit.batches.at(0).output_rate;
+    const auto digest =
+        static_cast<std::uint64_t>(tiny_gradient(batch, lease.shard)) + digest_offset_;
+    if (batch <= first + 1) {
+      result.batches.push_back({batch, {{lease.shard, digest, loss_(batch), 5}}, {}});
+      continue;
+    }
+    ShardOutcome& rest = result.batches.back().shards.front();
+    rest.gradient_digest += digest;
+    rest.loss += loss_(batch);
+    rest.active += 5;
+  }
+  held.next_batch = end;
+  std::vector<Message> replies{std::move(result)};
+  commit(held, replies);
+  return replies;
+}
+
 std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
+  if (hidden_ == 0) return train_round(unit);
   UnitResult result;
   result.unit = unit.unit;
   result.compute_us = compute_us_;
@@ -205,6 +235,9 @@ std::vector<Message> HonestVolunteer::reply(const EvalUnit& unit) {
 std::vector<Message> HonestVolunteer::reply(const ReleaseRequest& release) {
   const Held held = held_.at(release.lease.shard);
   held_.erase(release.lease.shard);
+  if (hidden_ == 0) {
+    return {HandOver{release.lease, held.next_commit, held.next_batch, 0, 1, ShardRows()}};
+  }
   std::vector<Message> parts;
   for (std::uint32_t part = 0; part < parts_; ++part) {
     parts.emplace_back(HandOver{release.lease, held.next_commit, held.next_batch, part, parts_,

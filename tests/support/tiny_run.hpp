@@ -86,6 +86,8 @@ class HonestVolunteer {
   std::vector<Message> reply(const LeaseGrant& grant);
   std::vector<Message> reply(const ShardChunk& chunk);
   std::vector<Message> reply(const TrainUnit& unit);
+  // A shard-round, where there is no hidden layer.
+  std::vector<Message> train_round(const TrainUnit& unit);
   std::vector<Message> reply(const InputUnit& unit);
   std::vector<Message> reply(const EvalUnit& unit);
   std::vector<Message> reply(const ReleaseRequest& release);

@@ -51,7 +51,7 @@ PURE = ("master/core/", "volunteer/core/", "common/train/")
 IMPURE = ("common/train/aligned_vector.cpp",)  # asks the kernel for large pages
 PURE_REFUSES = re.compile(
     r"(thread|mutex|condition_variable|shared_mutex|future|semaphore|fstream|iostream|filesystem"
-    r"|ctime|unistd\.h|fcntl\.h|time\.h|sys/.*|nlohmann/.*|spdlog/.*)")
+    r"|ctime|unistd\.h|fcntl\.h|time\.h|sys/.*|nlohmann/.*)")
 PURE_CALLS = re.compile(r"\b(monotonic_now|wall_seconds)\b(?=\s*\()")
 
 # Third-party header -> where it may be included. Tests may include anything.
@@ -69,7 +69,6 @@ DOORS = [
      "shells, tools, and sources in common, storage, master/see and volunteer/lend"),
     (r"microhttpd\.h$", r"common/http/http_(calls\.hpp|\w+\.cpp)$", "common/http/http_*"),
     (r"qrencode\.h$|prometheus/", r"master/see/.*\.cpp$", "sources in master/see"),
-    (r"spdlog/", r".*(log|main)[^/]*\.cpp$", "log and main sources"),
     (r"openssl/", r"(common|storage)/.*\.cpp$", "sources in common and storage"),
     (r"(zlib|zstd)\.h$", r"(common/data|storage)/.*\.cpp$|schema/compact_lists\.cpp$", "sources that compress"),
     (r"xxhash\.h$", r"(common|schema|storage)/.*\.(c|h)pp$", "common, schema and storage"),

@@ -41,8 +41,9 @@ class Retraining {
         plan_(model_, rate_cuts),
         schedule_(plan_, run.checkpoint()),
         map_(model_),
+        pool_(pool),
         worker_(model_, train, nullptr, count_labels(train), pool, /*lends_input=*/false),
-        volunteer_(pool, std::numeric_limits<std::uint64_t>::max()) {}
+        volunteer_(pool, std::numeric_limits<std::uint64_t>::max(), examples_of(train)) {}
 
   Result<void> load();
   // Makes those cuts that the run does not have before `round`.
@@ -50,9 +51,22 @@ class Retraining {
   Result<void> train_round(RoundIndex round, const std::function<void()>& on_batch);
 
  private:
+  static volunteer::ExampleStoreOptions examples_of(const PackedDataset& train) {
+    volunteer::ExampleStoreOptions options;
+    options.own.train = &train;
+    return options;
+  }
+
   Result<void> load_shard(ShardId shard);
-  // Gives the volunteer a message, and the examples that it asks for; returns its other replies.
-  Result<std::vector<Message>> tell(Message message);
+
+  Result<std::vector<Message>> tell(Message message) {
+    return volunteer_.execute(volunteer::Work(std::move(message)));
+  }
+
+  // Without a hidden layer every shard goes through the round by itself.
+  Result<void> train_wide(RoundIndex round, const std::function<void()>& on_batch);
+  Result<void> stage(const std::vector<Message>& answers);
+  Result<void> fold(RoundIndex round);
   Result<void> forward(BatchIndex batch);
   // The output shards' part of the oldest batch under way, then the input layer's.
   Result<void> backward(BatchIndex batch);
@@ -63,34 +77,13 @@ class Retraining {
   const RunPlan plan_;
   Schedule schedule_;
   const ShardMap map_;
+  ThreadPool& pool_;
   Worker worker_;
   // It holds all output shards.
   volunteer::Executor volunteer_;
   std::vector<LeaseRef> leases_;
   std::deque<ForwardDone> under_way_;
 };
-
-Result<std::vector<Message>> Retraining::tell(Message message) {
-  std::vector<Message> answers;
-  std::deque<Message> messages;
-  messages.push_back(std::move(message));
-  for (; !messages.empty(); messages.pop_front()) {
-    auto replies = volunteer_.execute(volunteer::Work(std::move(messages.front())));
-    if (!replies) return replies.error();
-    for (Message& reply : *replies) {
-      auto* const request = std::get_if<PointsRequest>(&reply);
-      if (request == nullptr) {
-        answers.push_back(std::move(reply));
-        continue;
-      }
-      Event read = worker_.run(ReadPointsTask{SessionId{}, std::move(*request)});
-      auto& parts = std::get<PointsRead>(read).parts;
-      if (!parts) return parts.error();
-      for (Points& part : *parts) messages.emplace_back(std::move(part));
-    }
-  }
-  return answers;
-}
 
 Result<void> Retraining::load_shard(ShardId shard) {
   const std::uint32_t rows = map_.row_count(shard);
@@ -145,20 +138,49 @@ Result<void> Retraining::backward(BatchIndex batch) {
   const auto answers = tell(std::move(unit));
   if (!answers) return answers.error();
   auto gradient = std::make_shared<std::vector<std::int32_t>>(done.codes->codes.size());
+  if (auto staged = stage(*answers); !staged) return staged;
   for (const Message& answer : *answers) {
-    if (const auto* c = std::get_if<ShardCommit>(&answer)) {
-      auto staged = run_.stage(c->round, c->lease.shard, c->part, c->parts, c->update);
-      if (!staged) return staged;
-    } else if (const auto* result = std::get_if<UnitResult>(&answer)) {
-      const Bytes& packed = result->batches.at(0).gradient;
-      if (packed.empty()) continue;
-      if (auto added = add_gradient(*done.codes, packed, *gradient); !added) return added;
-    }
+    const auto* result = std::get_if<UnitResult>(&answer);
+    if (result == nullptr) continue;
+    const Bytes& packed = result->batches.at(0).gradient;
+    if (auto added = add_gradient(*done.codes, packed, *gradient); !added) return added;
   }
   const Event updated =
       worker_.run(BackwardTask{batch, plan_.rates(batch).input, done.codes, std::move(gradient)});
   if (const auto* failed = std::get_if<TaskFailed>(&updated)) return failed->error;
   return {};
+}
+
+Result<void> Retraining::stage(const std::vector<Message>& answers) {
+  for (const Message& answer : answers) {
+    const auto* c = std::get_if<ShardCommit>(&answer);
+    if (c == nullptr) continue;
+    auto staged = run_.stage(c->round, c->lease.shard, c->part, c->parts, c->update);
+    if (!staged) return staged;
+  }
+  return {};
+}
+
+Result<void> Retraining::train_wide(RoundIndex round, const std::function<void()>& on_batch) {
+  const BatchIndex first = plan_.round_begin(round);
+  for (const LeaseRef& lease : leases_) {
+    TrainUnit unit;
+    unit.leases = {lease};
+    unit.batches.push_back({first, {}, {}, plan_.rates(first).output});
+    if (auto begun = tell(std::move(unit)); !begun) return begun.error();
+  }
+  std::vector<volunteer::Executor::Ran> ran;
+  const auto take = [&](volunteer::Executor::Ran unit) { ran.push_back(std::move(unit)); };
+  pool_.parallel_for(pool_.threads(), [&](std::size_t /*index*/, unsigned /*worker*/) {
+    while (volunteer_.run_next(take)) {
+    }
+  });
+  for (const volunteer::Executor::Ran& unit : ran) {
+    if (!unit.replies) return unit.replies.error();
+    if (auto staged = stage(*unit.replies); !staged) return staged;
+  }
+  for (BatchIndex batch = first; batch < plan_.round_end(round); ++batch) on_batch();
+  return fold(round);
 }
 
 Result<void> Retraining::commit(RoundIndex round) {
@@ -168,6 +190,10 @@ Result<void> Retraining::commit(RoundIndex round) {
     auto staged = run_.stage(round, part.shard, part.part, part.parts, *part.update);
     if (!staged) return staged;
   }
+  return fold(round);
+}
+
+Result<void> Retraining::fold(RoundIndex round) {
   RoundRecord record;
   record.checkpoint = round + 1;
   record.batches = plan_.round_end(round);
@@ -175,6 +201,7 @@ Result<void> Retraining::commit(RoundIndex round) {
 }
 
 Result<void> Retraining::train_round(RoundIndex round, const std::function<void()>& on_batch) {
+  if (is_wide(model_)) return train_wide(round, on_batch);
   while (run_.checkpoint() == round) {
     const BatchIndex end = plan_.round_end(round);
     const Schedule::Step step = schedule_.next(end).value();

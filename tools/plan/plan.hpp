@@ -7,7 +7,7 @@
 
 #include "common/model/recipe.hpp"
 #include "common/result.hpp"
-#include "common/train/wide_trainer.hpp"
+#include "common/train/wide/wide_trainer.hpp"
 
 namespace gleaner {
 

@@ -11,15 +11,26 @@ namespace {
 constexpr std::size_t kEntryBytes = sizeof(std::uint32_t) + sizeof(float);
 constexpr std::size_t kExampleBytes = 256;  // of memory, besides its entries
 
-void append(Points& points, std::uint64_t point, std::span<const std::uint32_t> features,
-            std::span<const float> values) {
-  points.points.push_back(point);
-  points.features.insert(points.features.end(), features.begin(), features.end());
-  points.values.insert(points.values.end(), values.begin(), values.end());
-  points.offsets.push_back(static_cast<std::uint32_t>(points.features.size()));
+Points no_points(PointSet set) {
+  return {set, {}, {0}, {}, {}, {{0}, {}}};
+}
+
+template <typename T>
+void append(std::vector<T>& list, const std::vector<T>& more) {
+  list.insert(list.end(), more.begin(), more.end());
 }
 
 }  // namespace
+
+void RelayExamples::append_to(Points& points, std::uint64_t point, const Example& example) {
+  points.points.push_back(point);
+  append(points.features, example.features);
+  append(points.values, example.values);
+  points.offsets.push_back(static_cast<std::uint32_t>(points.features.size()));
+  if (!example.labels) return;
+  append(points.labels.neurons, *example.labels);
+  points.labels.offsets.push_back(static_cast<std::uint32_t>(points.labels.neurons.size()));
+}
 
 std::vector<Points> RelayExamples::ask(std::uint32_t channel, PointsRequest& request) {
   std::vector<Points> answers;
@@ -27,9 +38,9 @@ std::vector<Points> RelayExamples::ask(std::uint32_t channel, PointsRequest& req
     const Key key{request.set, point};
     if (const auto kept = kept_.find(key); kept != kept_.end()) {
       if (answers.empty() || answers.back().features.size() * kEntryBytes >= kPointsBytes) {
-        answers.push_back({request.set, {}, {0}, {}, {}});
+        answers.push_back(no_points(request.set));
       }
-      append(answers.back(), point, kept->second.features, kept->second.values);
+      append_to(answers.back(), point, kept->second);
       return true;
     }
     std::vector<std::uint32_t>& waiting = awaited_[key];
@@ -47,23 +58,29 @@ std::map<std::uint32_t, Points> RelayExamples::take(std::uint32_t channel, const
     const Key key{points.set, points.points[i]};
     const auto awaited = awaited_.find(key);
     if (awaited == awaited_.end() || awaited->second.front() != channel) continue;
-    const std::size_t begin = points.offsets[i];
-    const std::size_t count = points.offsets[i + 1] - begin;
-    const auto features = std::span(points.features).subspan(begin, count);
-    const auto values = std::span(points.values).subspan(begin, count);
+    const auto part_of = [i]<typename T>(const std::vector<T>& all,
+                                         const std::vector<std::uint32_t>& offsets) {
+      return std::vector<T>(all.begin() + offsets[i], all.begin() + offsets[i + 1]);
+    };
+    Example example{part_of(points.features, points.offsets),
+                    part_of(points.values, points.offsets), std::nullopt};
+    if (points.labels.offsets.size() > 1) {
+      example.labels = part_of(points.labels.neurons, points.labels.offsets);
+    }
     for (const std::uint32_t other : std::span(awaited->second).subspan(1)) {
-      const auto part = others.try_emplace(other, Points{points.set, {}, {0}, {}, {}}).first;
-      append(part->second, key.second, features, values);
+      const auto part = others.try_emplace(other, no_points(points.set)).first;
+      append_to(part->second, key.second, example);
     }
     awaited_.erase(awaited);
-    keep(key, {{features.begin(), features.end()}, {values.begin(), values.end()}});
+    keep(key, std::move(example));
   }
   return others;
 }
 
 void RelayExamples::keep(const Key& key, Example example) {
   const auto bytes_of = [](const Example& one) {
-    return kExampleBytes + one.features.size() * kEntryBytes;
+    const std::size_t labels = one.labels ? one.labels->size() : 0;
+    return kExampleBytes + one.features.size() * kEntryBytes + labels * sizeof(std::uint32_t);
   };
   bytes_ += bytes_of(example);
   kept_.emplace(key, std::move(example));

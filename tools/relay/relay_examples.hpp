@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,8 +37,10 @@ class RelayExamples {
   struct Example {
     std::vector<std::uint32_t> features;
     std::vector<float> values;
+    std::optional<std::vector<std::uint32_t>> labels;
   };
 
+  static void append_to(Points& points, std::uint64_t point, const Example& example);
   void keep(const Key& key, Example example);
 
   std::size_t bytes_max_;

@@ -33,6 +33,7 @@ struct Reset {
   ModelConfig model;
   std::optional<RoundIndex> checkpoint{};
   std::uint64_t test_fingerprint = 0;
+  std::uint64_t generation = 0;  // of the connection
 };
 
 // Give the memory of all shards back to the machine.
@@ -40,7 +41,8 @@ struct Forget {};
 
 using Work = std::variant<Reset, Forget, Message>;
 
-// Work for the executor, one piece at a time -> WorkDone with the same generation.
+// Work for the executor, one piece at a time -> WorkDone with the same generation. What units
+// without a hidden layer lead to comes later: LaneDone.
 struct StartWork {
   std::uint64_t generation = 0;  // of the connection
   Work work;
@@ -81,6 +83,13 @@ struct WorkDone {
   std::optional<Error> error;    // the work could not be done; there are no replies
 };
 
+// A lane has performed a unit, or as much of it as it could, beside the work that StartWork began.
+struct LaneDone {
+  std::uint64_t generation = 0;  // of the Reset before the unit
+  std::vector<Message> replies;
+  std::optional<Error> error;
+};
+
 struct StopRequested {
   std::string reason;
   std::optional<Millis> grace{};  // for the hand-over; the configuration's unless given
@@ -100,8 +109,9 @@ struct ResumeRequested {};
 // Time has passed; sent a few times a second.
 struct Tick {};
 
-using Event = std::variant<Started, Connected, ConnectFailed, Disconnected, MessageReceived,
-                           WorkDone, StopRequested, PauseRequested, ResumeRequested, Tick>;
+using Event =
+    std::variant<Started, Connected, ConnectFailed, Disconnected, MessageReceived, WorkDone,
+                 StopRequested, PauseRequested, ResumeRequested, Tick, LaneDone>;
 
 inline constexpr const char* kThanks = "finished: thank you";
 

@@ -1,8 +1,10 @@
 // The volunteer's protocol side: dials, introduces itself, fetches shards, passes work to the
-// executor one piece at a time, keeps in touch, leaves politely. Pure: (event, now) -> effects.
+// executor one piece at a time, keeps in touch, leaves politely. Without a hidden layer the
+// executor only takes units in, and lanes perform them meanwhile. Pure: (event, now) -> effects.
 //
 // Invariants
-// - Work runs in the order in which the master sent it, and replies of a lane leave in that order.
+// - Work runs in the order in which the master sent it, and replies to it leave in that order, lane
+//   of the link by lane. Without a hidden layer that is so for each shard.
 // - No more parts of commits are on their way to the master's store than it has given credit for.
 // - Where its time here is known to end, it asks to leave while a round and the hand-over still
 //   fit, and is lent nothing after that.
@@ -66,6 +68,11 @@ class VolunteerCore {
 
   // Whether the executor may compute now. Asked after every event.
   [[nodiscard]] bool may_compute() const { return !pause_ || !pause_->keeps_shards || leave_; }
+
+  // Whether lanes may begin units. Asked after every event.
+  [[nodiscard]] bool may_begin_units() const {
+    return phase_ == Phase::kActive && replies_.empty();
+  }
 
   // Whether what the master sends is to be read now. Asked after every event.
   [[nodiscard]] bool wants_more() const { return work_bytes_ < config_.work_bytes_max; }
@@ -134,6 +141,7 @@ class VolunteerCore {
   void on(const Disconnected& event);
   void on(MessageReceived& event);
   void on(WorkDone& event);
+  void on(LaneDone& event);
   void on(const StopRequested& event);
   void on(const PauseRequested& event);
   void on(const ResumeRequested& event);
@@ -160,6 +168,9 @@ class VolunteerCore {
   // False when the queue is full: the connection is over then, and every load with it.
   bool queue_work(Work work, std::size_t bytes = 0);
   void start_work();
+  // Replies to work of the connection with this number, or why there are none.
+  void take(std::uint64_t generation, std::vector<Message>& replies,
+            const std::optional<Error>& error);
   void request_chunks();
   void forget_shard(ShardId shard);
   // Sends a reply now or, in the ordered lane, after those that wait.
@@ -209,8 +220,8 @@ class VolunteerCore {
   std::size_t message_bytes_ = 0;  // of the message being handled
   bool is_working_ = false;
 
-  // Commits that the master has no room for yet, and what was to follow them. Of two rounds at
-  // most, since a master has no more open.
+  // Commits that the master has no room for yet, and what was to follow them: of two rounds at
+  // most, since a master has no more open, or of the units that lanes have begun.
   std::deque<Message> replies_;
   std::uint32_t commit_parts_ = 0;  // sent, and no credit has come for them
 
@@ -235,6 +246,7 @@ class VolunteerCore {
   std::uint32_t memory_halvings_ = 0;  // of what is offered: so often there was less than that
   std::uint64_t units_ = 0;
   std::uint64_t examples_ = 0;
+  std::uint64_t shard_examples_ = 0;  // less than the model has shards: examples for one of them
   std::uint64_t downloaded_bytes_ = 0;
   Micros served_{};     // while it was welcome, without the present connection
   Instant welcomed_{};  // of the present connection

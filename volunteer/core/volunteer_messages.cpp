@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/model/run_plan.hpp"
 #include "schema/versions.hpp"
 #include "volunteer/core/volunteer_core.hpp"
 
@@ -15,6 +16,14 @@ constexpr std::size_t kWorkQueueMax = 8192;
 constexpr std::uint32_t kChunksMax = 1u << 22;
 // How much later than another shard's a lease's checkpoint may be: a master has two rounds open.
 constexpr RoundIndex kRoundsOpenMax = 2;
+
+std::uint64_t examples_of_round(const RunPlan& plan, RoundIndex round) {
+  std::uint64_t examples = 0;
+  for (BatchIndex batch = plan.round_begin(round); batch < plan.round_end(round); ++batch) {
+    examples += plan.examples_in(batch);
+  }
+  return examples;
+}
 
 }  // namespace
 
@@ -69,6 +78,7 @@ void VolunteerCore::on_message(Welcome& welcome) {
   Reset reset{welcome.model};
   if (has_announced_) reset.checkpoint = welcome.checkpoint;
   reset.test_fingerprint = welcome.test_fingerprint;
+  reset.generation = generation_;
   queue_work(std::move(reset));
   if (leave_) {
     say(Leaving{leave_->reason});
@@ -162,8 +172,18 @@ void VolunteerCore::on_message(Revoke& revoke) {
 }
 
 void VolunteerCore::on_message(TrainUnit& unit) {
-  for (const UnitBatch& batch : unit.batches) {
-    examples_ += std::max<std::size_t>(batch.positives.offsets.size(), 1) - 1;
+  if (is_wide(*model_)) {
+    const RunPlan plan(*model_);
+    for (const UnitBatch& first : unit.batches) {
+      if (first.batch >= plan.batch_count()) continue;
+      shard_examples_ += examples_of_round(plan, plan.round_of(first.batch));
+    }
+    examples_ += shard_examples_ / model_->output_shards;
+    shard_examples_ %= model_->output_shards;
+  } else {
+    for (const UnitBatch& batch : unit.batches) {
+      examples_ += std::max<std::size_t>(batch.positives.offsets.size(), 1) - 1;
+    }
   }
   queue_work(Message(std::move(unit)), message_bytes_);
 }
@@ -268,30 +288,38 @@ void VolunteerCore::start_work() {
 
 void VolunteerCore::on(WorkDone& event) {
   is_working_ = false;
-  if (event.generation == generation_ && phase_ == Phase::kActive) {
-    if (event.error) {
-      if (event.error->code == ErrorCode::kResources) ++memory_halvings_;
-      hang_up(event.error->code, event.error->message);
-    } else {
-      for (Message& reply : event.replies) {
-        if (const auto* ready = std::get_if<ShardReady>(&reply)) {
-          shards_.insert(ready->lease.shard);
-          kept_shards_.erase(ready->lease.shard);
-          loads_.erase(ready->lease.shard);
-        } else if (const auto* offer = std::get_if<ShardOffer>(&reply)) {
-          kept_shards_.clear();
-          for (const OfferedShard& shard : offer->shards) kept_shards_.insert(shard.lease.shard);
-        } else if (const auto* gone = std::get_if<HandOver>(&reply)) {
-          forget_shard(gone->lease.shard);
-        } else if (std::holds_alternative<UnitResult>(reply) ||
-                   std::holds_alternative<InputResult>(reply)) {
-          ++units_;
-        }
-        send_in_order(std::move(reply));
-      }
-    }
-  }
+  take(event.generation, event.replies, event.error);
   start_work();
+}
+
+void VolunteerCore::on(LaneDone& event) {
+  take(event.generation, event.replies, event.error);
+}
+
+void VolunteerCore::take(std::uint64_t generation, std::vector<Message>& replies,
+                         const std::optional<Error>& error) {
+  if (generation != generation_ || phase_ != Phase::kActive) return;
+  if (error) {
+    if (error->code == ErrorCode::kResources) ++memory_halvings_;
+    hang_up(error->code, error->message);
+    return;
+  }
+  for (Message& reply : replies) {
+    if (const auto* ready = std::get_if<ShardReady>(&reply)) {
+      shards_.insert(ready->lease.shard);
+      kept_shards_.erase(ready->lease.shard);
+      loads_.erase(ready->lease.shard);
+    } else if (const auto* offer = std::get_if<ShardOffer>(&reply)) {
+      kept_shards_.clear();
+      for (const OfferedShard& shard : offer->shards) kept_shards_.insert(shard.lease.shard);
+    } else if (const auto* gone = std::get_if<HandOver>(&reply)) {
+      forget_shard(gone->lease.shard);
+    } else if (std::holds_alternative<UnitResult>(reply) ||
+               std::holds_alternative<InputResult>(reply)) {
+      ++units_;
+    }
+    send_in_order(std::move(reply));
+  }
 }
 
 void VolunteerCore::send_in_order(Message message) {

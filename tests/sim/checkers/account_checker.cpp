@@ -3,8 +3,8 @@
 // store has of earlier lives of the master obeys it too.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "tests/sim/checkers/checker.hpp"
@@ -16,7 +16,8 @@ using Identity = KeyId;
 
 class AccountChecker : public Checker {
  public:
-  using Checker::Checker;
+  AccountChecker(SimLog& log, const ClusterOptions& options)
+      : Checker(log), is_wide_(is_wide(options.model)) {}
 
   void store_opened(RunStore& store) override {
     const auto accounts = store.accounts();
@@ -50,6 +51,9 @@ class AccountChecker : public Checker {
     if (const auto* result = std::get_if<InputResult>(&received->message)) {
       answered(received->session, result->unit);
     }
+    if (const auto* part = std::get_if<HandOver>(&received->message)) {
+      cancelled(received->session, part->lease);
+    }
   }
 
   void effect(const Effect& effect) override {
@@ -64,9 +68,12 @@ class AccountChecker : public Checker {
       sessions_[send->session].identity = opened_[send->session];
       opened_.erase(send->session);
     }
-    if (const auto* unit = std::get_if<TrainUnit>(&send->message)) sent(send->session, unit->unit);
-    if (const auto* unit = std::get_if<EvalUnit>(&send->message)) sent(send->session, unit->unit);
-    if (const auto* unit = std::get_if<InputUnit>(&send->message)) sent(send->session, unit->unit);
+    if (const auto* unit = std::get_if<TrainUnit>(&send->message)) sent(send->session, *unit);
+    if (const auto* unit = std::get_if<EvalUnit>(&send->message)) sent(send->session, *unit);
+    if (const auto* unit = std::get_if<InputUnit>(&send->message)) sent(send->session, *unit);
+    if (const auto* revoke = std::get_if<Revoke>(&send->message)) {
+      cancelled(send->session, revoke->lease);
+    }
   }
 
   void state(const MasterCore& core) override {
@@ -91,7 +98,7 @@ class AccountChecker : public Checker {
 
   struct Session {
     Identity identity;
-    std::set<UnitId> out;
+    std::map<UnitId, std::vector<LeaseRef>> out;
   };
 
   // From a final record on, the volunteer's account begins again.
@@ -110,9 +117,10 @@ class AccountChecker : public Checker {
     }
   }
 
-  void sent(SessionId id, UnitId unit) {
+  template <typename Unit>
+  void sent(SessionId id, const Unit& unit) {
     Session& session = sessions_[id];
-    session.out.insert(unit);
+    session.out.emplace(unit.unit, unit.leases);
     Book& book = books_[session.identity];
     ++book.issued;
     ++book.outstanding;
@@ -124,6 +132,15 @@ class AccountChecker : public Checker {
     --books_[session->second.identity].outstanding;
   }
 
+  // The lease is over, and so are its units. With a hidden layer they are answered all the same.
+  void cancelled(SessionId id, const LeaseRef& lease) {
+    const auto session = sessions_.find(id);
+    if (!is_wide_ || session == sessions_.end()) return;
+    books_[session->second.identity].outstanding -=
+        std::erase_if(session->second.out,
+                      [&](const auto& unit) { return std::ranges::count(unit.second, lease) > 0; });
+  }
+
   void end_session(SessionId id) {
     opened_.erase(id);
     const auto session = sessions_.find(id);
@@ -132,6 +149,7 @@ class AccountChecker : public Checker {
     sessions_.erase(session);
   }
 
+  const bool is_wide_;
   std::map<SessionId, Identity> opened_;
   std::map<SessionId, Session> sessions_;
   std::map<Identity, Book> books_;  // in this life of the master
@@ -139,8 +157,8 @@ class AccountChecker : public Checker {
 
 }  // namespace
 
-std::unique_ptr<Checker> make_account_checker(SimLog& log) {
-  return std::make_unique<AccountChecker>(log);
+std::unique_ptr<Checker> make_account_checker(SimLog& log, const ClusterOptions& options) {
+  return std::make_unique<AccountChecker>(log, options);
 }
 
 }  // namespace gleaner::sim

@@ -23,6 +23,9 @@ class BoundsChecker : public Checker {
     const std::size_t lag = options.model.staleness + std::size_t{1};
     // Enough for the lag or two units, as much again over a round trip, and the unit that fills it.
     batches_most_ = std::max(lag, 2 * units) + 2 * units + units;
+    // A shard-round counts as one: one a thread, one more, and what a long link takes; and as many
+    // of leases that have ended.
+    if (is_wide(options.model)) batches_most_ = 12;
     // Twice the lag, a unit, and the unit that fills it.
     steps_most_ = 2 * lag + 2 * kInputStepsMax;
     const std::size_t shards = options.model.output_shards;

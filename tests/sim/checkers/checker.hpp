@@ -71,7 +71,7 @@ std::unique_ptr<Checker> make_lease_checker(SimLog& log, const ClusterOptions& o
 std::unique_ptr<Checker> make_batch_checker(SimLog& log, const ClusterOptions& options);
 std::unique_ptr<Checker> make_commit_checker(SimLog& log);
 std::unique_ptr<Checker> make_checkpoint_checker(SimLog& log, const ClusterOptions& options);
-std::unique_ptr<Checker> make_account_checker(SimLog& log);
+std::unique_ptr<Checker> make_account_checker(SimLog& log, const ClusterOptions& options);
 std::unique_ptr<Checker> make_bounds_checker(SimLog& log, const ClusterOptions& options);
 // Breaks nothing: counts rare branches.
 std::unique_ptr<Checker> make_coverage_marks(SimLog& log);

@@ -19,6 +19,9 @@ class CommitChecker : public Checker {
   void master_started(const ResumePoint& resume, const CoreConfig&) override {
     checkpoint_ = resume.checkpoint;
     resumed_ = resume.checkpoint;
+    for (const SettledRound& settled : resume.settled) {
+      stored_.insert({settled.round, settled.shard});
+    }
   }
 
   void goes_back(RoundIndex checkpoint) override {

@@ -1,6 +1,6 @@
-// One live lease a shard, and one more for an auditor where strangers take part, each held by a
-// session that is there, and epochs that only grow, over restarts of the master too. Counted from
-// the grants, releases and closes that pass, not from the core's tables.
+// One live lease a shard, and one more where strangers take part or there is no hidden layer, each
+// held by a session that is there, and epochs that only grow, over restarts of the master too.
+// Counted from the grants, releases and closes that pass, not from the core's tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct ByEpoch {
 class LeaseChecker : public Checker {
  public:
   LeaseChecker(SimLog& log, const ClusterOptions& options)
-      : Checker(log), has_audits_(options.strangers.are_there) {}
+      : Checker(log), has_second_(options.strangers.are_there || is_wide(options.model)) {}
 
   void master_gone() override {
     live_.clear();
@@ -57,7 +57,7 @@ class LeaseChecker : public Checker {
     const bool is_lent = std::any_of(live_.begin(), live_.end(), [&](const auto& live) {
       return live.first.shard == grant->lease.shard;
     });
-    if (is_lent && !has_audits_) {
+    if (is_lent && !has_second_) {
       fail(fmt::format("leases: shard {} is lent a second time", raw(grant->lease.shard)));
     }
     if (raw(grant->lease.epoch) <= last_epoch_) {
@@ -102,7 +102,7 @@ class LeaseChecker : public Checker {
     std::erase_if(live_, [&](const auto& entry) { return entry.second == session; });
   }
 
-  const bool has_audits_;
+  const bool has_second_;  // lease of a shard: for audits, and for spares
   std::uint64_t last_epoch_ = 0;
   std::set<SessionId> active_;
   Leases live_;

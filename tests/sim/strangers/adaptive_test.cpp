@@ -87,7 +87,7 @@ TEST_CASE("adaptive: runs that a promise was once broken in", "[sim]") {
 // Each of these seeds has once stopped the run, held it up, or kept work of a banned volunteer.
 TEST_CASE("adaptive: storms that a promise was once broken in", "[sim]") {
   SmallWorld world;
-  for (const std::uint64_t seed : {749, 767, 886}) {
+  for (const std::uint64_t seed : {749, 767, 886, 3349}) {
     const ClusterResult result = world.run(world.adaptive_storm(seed));
     INFO("seed " << seed);
     for (const std::string& violation : result.violations) FAIL_CHECK(violation);

@@ -78,6 +78,7 @@ class CostedMaster : public MasterTasks {
       return Staged{stage->session, stage->shard, stage->round,
                     stage->part,    stage->parts, stage->lease};
     }
+    if (std::holds_alternative<SettleTask>(task)) return Settled{};
     if (const auto* fold = std::get_if<FoldTask>(&task)) {
       fold_left_ -= fold_step();
       if (fold_left_ > Micros(0)) return std::nullopt;
@@ -105,6 +106,7 @@ class CostedMaster : public MasterTasks {
     if (std::holds_alternative<FoldTask>(task)) return fold_step();
     if (std::holds_alternative<SettleTask>(task)) return Micros(0);
     if (std::holds_alternative<StageTask>(task)) return cost_.stage_round / cost_.shards;
+    if (std::holds_alternative<SettleTask>(task)) return Micros(20);
     const double bytes = cost_.row_bytes * cost_.labels / model_.labels;
     return micros(bytes / kMebibyte * static_cast<double>(cost_.read_mib.count()));
   }
@@ -158,7 +160,8 @@ class CostedVolunteer : public VolunteerTasks {
 
   [[nodiscard]] Micros cost(const Work& work) const override {
     const double examples = examples_of(work);
-    return examples > 0 ? micros(examples * cost_.example_us) : Micros(500);
+    return examples > 0 ? micros(examples * (cost_.example_us + cost_.pass_us * cost_.shards))
+                        : Micros(500);
   }
 
  private:
@@ -168,7 +171,11 @@ class CostedVolunteer : public VolunteerTasks {
     const auto* unit = message == nullptr ? nullptr : std::get_if<TrainUnit>(message);
     if (unit == nullptr) return 0;
     const double share = static_cast<double>(unit->leases.size()) / cost_.shards;
-    return static_cast<double>(unit->batches.size()) * cost_.batch_examples * share;
+    const std::size_t batches = is_wide(model_)
+                                    ? plan_.round_end(plan_.round_of(unit->batches.front().batch)) -
+                                          unit->batches.front().batch
+                                    : unit->batches.size();
+    return static_cast<double>(batches) * cost_.batch_examples * share;
   }
 
   const CostModel& cost_;
@@ -214,6 +221,7 @@ double CostedWorkload::size_of(const Message& message) const {
   }
   if (std::holds_alternative<RelaySum>(message)) return cost_.batch_examples * cost_.bytes_up;
   if (const auto* unit = std::get_if<TrainUnit>(&message)) {
+    if (is_wide(model_)) return 0;  // its first batch alone
     const double share = static_cast<double>(unit->leases.size()) / cost_.shards;
     return static_cast<double>(unit->batches.size()) * cost_.batch_examples *
            (cost_.activation_bytes + cost_.count_bytes + cost_.label_bytes * share);

@@ -17,6 +17,7 @@ struct CostModel {
   std::uint32_t staleness = 16;
   std::uint32_t batches = 64 * 100;
   double example_us = 100;    // of processor, an example on all shards together
+  double pass_us = 0;         // and for each shard that it is passed by
   double input_share = 0.02;  // of that again, on the master, for each pass of the input layer
   // An example in a unit: its activations, which a relay needs once; how many of its labels are in
   // the unit's shards; and all of its labels, of which a unit has those in its shards.
@@ -33,8 +34,10 @@ struct CostModel {
   // Takes the hidden layer out.
   void make_wide() {
     hidden = 0;
-    input_share = activation_bytes = bytes_up = 0;
+    staleness = 1;
+    input_share = activation_bytes = bytes_up = count_bytes = label_bytes = 0;
     commit_row_bytes = 32;
+    pass_us = 0.3;
   }
 };
 

@@ -56,7 +56,7 @@ class RealVolunteer : public VolunteerTasks {
   RealVolunteer(ThreadPool& pool, std::uint64_t memory_bytes) : executor_(pool, memory_bytes) {}
 
   Result<std::vector<Message>> execute(const Work& work) override {
-    return executor_.execute(work);
+    return executor_.execute_all(work);
   }
 
   [[nodiscard]] Micros cost(const Work&) const override { return kWorkCost; }

@@ -1,6 +1,6 @@
 // The self-test on the levels of this machine, and on tables of kernels that are wrong in ways in
 // which compilers and libraries are.
-#include "common/train/self_test.hpp"
+#include "common/train/self_test/self_test.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

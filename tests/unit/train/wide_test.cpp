@@ -1,127 +1,57 @@
-// Wide rows: where they start, one shard's step, and shards held together, over threads and cuts.
+// Wide rows: where they start, a shard's way through rounds, and what it is asked.
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+#include <numeric>
 
+#include "common/counter_random.hpp"
 #include "common/model/row_checks.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/train/prepared_examples.hpp"
-#include "common/train/wide_trainer.hpp"
-#include "storage/keep/initial_model.hpp"
-#include "tests/sim/workload/planted_data.hpp"
+#include "common/train/wide/wide_index.hpp"
+#include "tests/support/wide_run.hpp"
 #include "volunteer/executor.hpp"
 
 namespace gleaner {
 namespace {
 
-// A small run without a hidden layer.
-struct WideRun {
-  std::unique_ptr<PackedDataset> train = planted_data({}, 7, 0);
-  ModelConfig model;
-  std::unique_ptr<WideStart> start;
-  std::vector<std::uint32_t> label_counts = count_labels(*train);
-  WideWeights weights;
+// Every shard's outcome of every batch, and all commits.
+using Told = std::map<ShardId, std::pair<std::vector<ShardOutcome>, std::vector<SparseUpdate>>>;
 
-  explicit WideRun(std::uint32_t shards = 4) {
-    model.points = train->points();
-    model.features = train->features();
-    model.labels = train->labels();
-    model.hidden = 0;
-    model.output_shards = shards;
-    model.epochs = 2;
-    model.batch_examples = 8;
-    model.round_batches = 5;
-    model.feature_list = 20;
-    model.wide_features = 40;
-    model.active_cap = 12;
-    model.random_negatives = 2;
-    model.rehash_batches = 3;
-    model.output_rate = 0.5F;
-    start = WideStart::open(model, *train).value();
-    const WideSizes sizes = start->sizes().value();
-    model.wide_rows = sizes.rows;
-    weights = sizes.weights;
-  }
-
-  [[nodiscard]] ShardRows rows(ShardId shard) const {
-    return start->rows()(shard, 0, model.wide_rows).value();
-  }
-
-  [[nodiscard]] std::vector<std::uint32_t> counts_of(const ShardMap& map, ShardId shard) const {
-    std::vector<std::uint32_t> counts;
-    for (std::uint32_t n = map.neurons(shard).begin; n < map.neurons(shard).end; ++n) {
-      counts.push_back(label_counts[map.label_of_neuron(n)]);
-    }
-    return counts;
-  }
-};
-
-// Trains all shards with a trainer of its own, on one instruction set and some threads.
+// Trains some shards with a trainer of its own, on one instruction set.
 struct WideBench {
   const WideRun& run;
-  ShardMap map{run.model};
   RunPlan plan{run.model};
-  ThreadPool pool;
   WideTrainer trainer;
   std::vector<LeaseRef> leases;
 
-  WideBench(const WideRun& of, unsigned threads, SimdLevel level, std::vector<std::uint32_t> held)
-      : run(of), pool(threads), trainer(run.model, pool, kernels_for(level)) {
-    for (const std::uint32_t shard : held) load(ShardId{shard});
-  }
-
-  void load(ShardId shard) {
-    LeaseGrant grant;
-    grant.lease = {shard, LeaseEpoch{1}};
-    grant.base_chunks = grant.chunks = 1;
-    grant.label_counts = run.counts_of(map, shard);
-    REQUIRE(trainer.begin_load(grant).ok());
-    REQUIRE(trainer.load_chunk({grant.lease, 0, run.rows(shard)}).ok());
-    REQUIRE(trainer.finish_load(grant.lease).ok());
-    leases.push_back(grant.lease);
-  }
-
-  [[nodiscard]] TrainUnit unit(BatchIndex batch) const {
-    TrainUnit unit;
-    unit.leases = leases;
-    UnitBatch of_batch;
-    of_batch.batch = batch;
-    QuantizedActivations codes;
-    codes.examples = plan.examples_in(batch);
-    of_batch.hidden = std::make_shared<const Bytes>(pack(codes));
-    of_batch.output_rate = plan.rates(batch).output;
-    of_batch.positives.offsets.push_back(0);
-    for (const std::uint64_t point : plan.points_of(batch)) {
-      std::vector<std::uint32_t> neurons;
-      for (const std::uint32_t label : run.train->example(point).labels) {
-        const std::uint32_t neuron = map.neuron_of_label(label);
-        const bool is_held = std::ranges::any_of(leases, [&](const LeaseRef& lease) {
-          return lease.shard == map.shard_of_neuron(neuron);
-        });
-        if (is_held) neurons.push_back(neuron);
-      }
-      std::ranges::sort(neurons);
-      auto& all = of_batch.positives.neurons;
-      all.insert(all.end(), neurons.begin(), neurons.end());
-      of_batch.positives.offsets.push_back(static_cast<std::uint32_t>(all.size()));
+  WideBench(const WideRun& of, SimdLevel level, const std::vector<std::uint32_t>& held)
+      : run(of), trainer(run.model, kernels_for(level)) {
+    for (const std::uint32_t shard : held) {
+      const LeaseGrant grant = run.grant(shard);
+      REQUIRE(trainer.begin_load(grant).ok());
+      REQUIRE(trainer.load_chunk(run.chunk(grant.lease)).ok());
+      REQUIRE(trainer.finish_load(grant.lease).ok());
+      leases.push_back(grant.lease);
     }
-    unit.batches.push_back(std::move(of_batch));
-    return unit;
   }
 
-  ShardTrainer::UnitOutcome train(BatchIndex batch) {
-    std::vector<ExampleView> examples;
-    for (const std::uint64_t point : plan.points_of(batch)) {
-      examples.push_back(run.train->example(point));
+  // With `is_apart`, what was kept is trained after every batch.
+  ShardTrainer::UnitOutcome train(const LeaseRef& lease, RoundIndex round, bool is_apart,
+                                  std::vector<ShardOutcome>& outcomes) {
+    const TrainUnit unit = run.unit(lease, round);
+    const float factor = trainer.check(unit).value();
+    const auto way = trainer.begin(unit).value();
+    for (BatchIndex batch = plan.round_begin(round); batch < plan.round_end(round); ++batch) {
+      way->train(run.batch(batch), trainer.rate(batch, factor));
+      if (is_apart) way->flush();
     }
-    const TrainUnit unit = this->unit(batch);
-    REQUIRE(trainer.check(unit).ok());
-    const std::span<const ExampleView> views(examples);
-    auto outcome = trainer.train(unit, {&views, 1}).value();
-    REQUIRE(trainer.memory_bytes() <= memory_most());
-    return outcome;
+    REQUIRE(way->is_done());
+    REQUIRE(trainer.memory_bytes() + way->memory_bytes() <= memory_most());
+    outcomes.insert(outcomes.end(), way->outcomes().begin(), way->outcomes().end());
+    return trainer.finish(unit, *way, way->commit()).value();
   }
 
   // The master counts on this for the shards that are held.
@@ -130,23 +60,38 @@ struct WideBench {
            WideTrainer::holder_bytes(run.model, run.weights);
   }
 
-  // Every shard's outcome of every batch, and all commits, of the first `rounds` rounds.
-  using Told = std::map<ShardId, std::pair<std::vector<ShardOutcome>, std::vector<SparseUpdate>>>;
-
-  Told train_rounds(RoundIndex rounds) {
+  Told train_rounds(RoundIndex rounds, bool is_apart = false) {
     Told told;
-    for (BatchIndex batch = 0; batch < plan.round_begin(rounds); ++batch) {
-      const auto outcome = train(batch);
-      for (const ShardOutcome& of_shard : outcome.result.batches.at(0).shards) {
-        told[of_shard.shard].first.push_back(of_shard);
-      }
-      for (const ShardCommit& commit : outcome.commits) {
-        told[commit.lease.shard].second.push_back(commit.update);
+    for (const LeaseRef& lease : leases) {
+      auto& [outcomes, updates] = told[lease.shard];
+      for (RoundIndex round = 0; round < rounds; ++round) {
+        for (ShardCommit& commit : train(lease, round, is_apart, outcomes).commits) {
+          updates.push_back(std::move(commit.update));
+        }
       }
     }
     return told;
   }
 };
+
+std::uint64_t digest(const Told& told) {
+  std::uint64_t sum = 0;
+  const auto add = [&](std::uint64_t word) { sum = mix64(sum ^ word); };
+  for (const auto& [shard, pair] : told) {
+    for (const ShardOutcome& outcome : pair.first) {
+      add(outcome.gradient_digest);
+      add(static_cast<std::uint64_t>(outcome.loss));
+      add(outcome.active);
+    }
+    for (const SparseUpdate& update : pair.second) {
+      for (const std::uint32_t row : update.rows) add(row);
+      for (const float scale : update.scales) add(std::bit_cast<std::uint32_t>(scale));
+      for (const auto level : update.levels) add(static_cast<std::uint8_t>(level));
+      for (const auto bias : update.biases) add(bias);
+    }
+  }
+  return sum;
+}
 
 }  // namespace
 
@@ -200,24 +145,99 @@ TEST_CASE("wide rows: a label begins as the scaled sum of its examples", "[wide]
   }
 }
 
-TEST_CASE("wide rows: every thread count, instruction set and cut of leases gives the same bits",
-          "[wide]") {
+TEST_CASE(
+    "wide rows: every instruction set, cut of leases and time of training gives the same bits",
+    "[wide]") {
   const WideRun run;
-  const WideBench::Told expected =
-      WideBench(run, 1, SimdLevel::kScalar, {0, 1, 2, 3}).train_rounds(3);
+  const Told expected = WideBench(run, SimdLevel::kScalar, {0, 1, 2, 3}).train_rounds(3);
   REQUIRE(expected.size() == 4);
   for (const SimdLevel level : available_simd_levels()) {
-    REQUIRE(WideBench(run, 3, level, {0, 1, 2, 3}).train_rounds(3) == expected);
+    REQUIRE(WideBench(run, level, {0, 1, 2, 3}).train_rounds(3, true) == expected);
   }
-  WideBench::Told apart = WideBench(run, 2, SimdLevel::kScalar, {0, 3}).train_rounds(3);
-  apart.merge(WideBench(run, 1, SimdLevel::kScalar, {1, 2}).train_rounds(3));
+  Told apart = WideBench(run, SimdLevel::kScalar, {0, 3}).train_rounds(3);
+  apart.merge(WideBench(run, SimdLevel::kScalar, {1, 2}).train_rounds(3));
   REQUIRE(apart == expected);
+}
+
+TEST_CASE("wide rows: each way of choosing neurons gives the bits that it always gave", "[wide]") {
+  const auto digest_of = [](Sampling sampling, std::uint32_t shards, float dropout) {
+    WideRun run(shards);
+    run.model.sampling = sampling;
+    run.model.feature_dropout = dropout;
+    std::vector<std::uint32_t> all(shards);
+    std::iota(all.begin(), all.end(), 0);
+    return digest(WideBench(run, SimdLevel::kScalar, all).train_rounds(2));
+  };
+  CHECK(digest_of(Sampling::kLsh, 1, 0.0F) == 0x4878cc1b56d3cd55);
+  CHECK(digest_of(Sampling::kLsh, 4, 0.0F) == 0xf58d0f845ed4420d);
+  CHECK(digest_of(Sampling::kLsh, 16, 0.25F) == 0x41b30bec07577d56);
+  CHECK(digest_of(Sampling::kRandom, 4, 0.25F) == 0xdd5cab96aee457ce);
+  CHECK(digest_of(Sampling::kAll, 4, 0.0F) == 0x2b181c5e0191a8c7);
+}
+
+TEST_CASE("wide rows: a unit's result has the first batch, and all others together", "[wide]") {
+  const WideRun run;
+  WideBench bench(run, SimdLevel::kScalar, {2});
+  std::vector<ShardOutcome> outcomes;
+  const auto outcome = bench.train(bench.leases[0], 0, false, outcomes);
+  REQUIRE(outcomes.size() == 5);
+  REQUIRE(outcome.result.unit == run.unit(bench.leases[0], 0).unit);
+  REQUIRE(outcome.result.batches.size() == 2);
+  REQUIRE(outcome.result.batches[0] == BatchResult{0, {outcomes[0]}, {}});
+  REQUIRE(outcome.result.batches[1].batch == 1);
+  ShardOutcome others{.shard = ShardId{2}};
+  for (std::size_t i = 1; i < outcomes.size(); ++i) {
+    others.gradient_digest += outcomes[i].gradient_digest;
+    others.loss += outcomes[i].loss;
+    others.active += outcomes[i].active;
+  }
+  REQUIRE(outcome.result.batches[1].shards == std::vector<ShardOutcome>{others});
+  REQUIRE(outcome.commits.size() == 1);
+  REQUIRE(outcome.commits[0].round == 0);
+
+  WideRun single;
+  single.model.round_batches = 1;
+  WideBench one(single, SimdLevel::kScalar, {2});
+  REQUIRE(one.train(one.leases[0], 0, false, outcomes).result.batches.size() == 1);
+}
+
+TEST_CASE("wide rows: a unit that is no shard-round is refused in words", "[wide]") {
+  const WideRun run;
+  WideBench bench(run, SimdLevel::kScalar, {0, 1});
+  const auto refused = [&](const auto& spoil) {
+    TrainUnit unit = run.unit(bench.leases[0], 1);
+    spoil(unit);
+    const auto checked = bench.trainer.check(unit);
+    REQUIRE_FALSE(checked.ok());
+    return checked.error().message;
+  };
+  using Catch::Contains;
+  REQUIRE(bench.trainer.check(run.unit(bench.leases[0], 1)).value() == 1.0F);
+  REQUIRE(bench.trainer.check(run.unit(bench.leases[0], 1, 3)).value() == 0.125F);
+  REQUIRE_THAT(refused([&](TrainUnit& unit) { unit.leases.push_back(bench.leases[1]); }),
+               Contains("2 shards and 1 batches"));
+  REQUIRE_THAT(refused([](TrainUnit& unit) { unit.batches.push_back(unit.batches[0]); }),
+               Contains("1 shards and 2 batches"));
+  REQUIRE_THAT(refused([](TrainUnit& unit) { ++unit.batches[0].batch; }),
+               Contains("batch 6 begins no round"));
+  REQUIRE_THAT(refused([](TrainUnit& unit) { unit.batches[0].batch = 1'000'000; }),
+               Contains("begins no round"));
+  REQUIRE_THAT(refused([](TrainUnit& unit) {
+                 unit.batches[0].positives = {{0, 1}, {0}};
+               }),
+               Contains("brings examples"));
+  REQUIRE_THAT(refused([](TrainUnit& unit) { unit.batches[0].output_rate *= 0.75F; }),
+               Contains("by no number of times"));
+  REQUIRE_THAT(refused([](TrainUnit& unit) { unit.leases[0].epoch = LeaseEpoch{9}; }),
+               Contains("not held"));
+  // In order: round 1 does not come first.
+  REQUIRE(bench.trainer.begin(run.unit(bench.leases[0], 1)).error().code == ErrorCode::kProtocol);
 }
 
 TEST_CASE("wide rows: training lowers the loss, and a step back gives it again", "[wide]") {
   const WideRun run;
-  WideBench bench(run, 1, SimdLevel::kScalar, {0, 1, 2, 3});
-  const auto sum = [](const WideBench::Told& told, std::size_t begin, std::size_t end) {
+  WideBench bench(run, SimdLevel::kScalar, {0, 1, 2, 3});
+  const auto sum = [](const Told& told, std::size_t begin, std::size_t end) {
     std::int64_t loss = 0;
     for (const auto& [shard, pair] : told) {
       for (std::size_t i = begin; i < end; ++i) loss += pair.first[i].loss;
@@ -225,83 +245,65 @@ TEST_CASE("wide rows: training lowers the loss, and a step back gives it again",
     return loss;
   };
   const RoundIndex rounds = bench.plan.round_count();
-  const WideBench::Told told = bench.train_rounds(rounds);
+  const Told told = bench.train_rounds(rounds);
   const std::size_t epoch = bench.plan.batches_per_epoch();
   REQUIRE(sum(told, epoch, 2 * epoch) < sum(told, 0, epoch));
 
   const std::vector<OfferedShard> offered = bench.trainer.step_back(rounds - 1);
   REQUIRE(offered.size() == 4);
-  WideBench again(run, 1, SimdLevel::kScalar, {0, 1, 2, 3});
+  WideBench again(run, SimdLevel::kScalar, {0, 1, 2, 3});
   (void)again.train_rounds(rounds - 1);
   const std::vector<OfferedShard> expected = again.trainer.step_back(rounds - 1);
   for (std::size_t i = 0; i < offered.size(); ++i) REQUIRE(offered[i].digest == expected[i].digest);
 }
 
-TEST_CASE("wide rows: a shard that is handed over goes on to the same bits", "[wide]") {
+TEST_CASE("wide rows: a shard is handed over without rows, and lent at a round's beginning alone",
+          "[wide]") {
   const WideRun run;
-  WideBench whole(run, 1, SimdLevel::kScalar, {1});
-  WideBench first(run, 1, SimdLevel::kScalar, {1});
-  const BatchIndex end = whole.plan.round_end(0);
-  std::vector<SparseUpdate> expected;
-  for (BatchIndex batch = 0; batch < end; ++batch) {
-    for (const ShardCommit& commit : whole.train(batch).commits) expected.push_back(commit.update);
-  }
-  // In the middle of the time between two changes of the lists.
-  constexpr BatchIndex kMoved = 4;
-  for (BatchIndex batch = 0; batch < kMoved; ++batch) (void)first.train(batch);
-  const auto parts = first.trainer.hand_over(first.leases[0]).value();
-
-  WideBench second(run, 2, SimdLevel::kScalar, {});
-  LeaseGrant grant;
-  grant.lease = {ShardId{1}, LeaseEpoch{2}};
-  grant.next_batch = kMoved;
-  grant.base_chunks = 1;
-  grant.chunks = 1 + static_cast<std::uint32_t>(parts.size());
-  grant.label_counts = run.counts_of(second.map, ShardId{1});
-  REQUIRE(second.trainer.begin_load(grant).ok());
-  REQUIRE(second.trainer.load_chunk({grant.lease, 0, run.rows(ShardId{1})}).ok());
-  for (std::uint32_t part = 0; part < parts.size(); ++part) {
-    REQUIRE(second.trainer.load_chunk({grant.lease, 1 + part, parts[part].rows}).ok());
-  }
-  REQUIRE(second.trainer.memory_bytes() <= second.memory_most());
-  REQUIRE(second.trainer.finish_load(grant.lease).ok());
-  second.leases = {grant.lease};
-  std::vector<SparseUpdate> commits;
-  for (BatchIndex batch = kMoved; batch < end; ++batch) {
-    for (const ShardCommit& commit : second.train(batch).commits) commits.push_back(commit.update);
-  }
-  REQUIRE(commits == expected);
+  WideBench bench(run, SimdLevel::kScalar, {1});
+  (void)bench.train_rounds(1);
+  const auto parts = bench.trainer.hand_over(bench.leases[0]).value();
+  REQUIRE(parts.size() == 1);
+  REQUIRE(parts[0] == HandOver{bench.leases[0], 1, bench.plan.round_begin(1), 0, 1, {}});
+  LeaseGrant grant = run.grant(1, 2);
+  grant.next_batch = 2;
+  ++grant.chunks;
+  REQUIRE(bench.trainer.begin_load(grant).error().code == ErrorCode::kProtocol);
 }
 
 TEST_CASE("wide rows: a shard stepped back from any batch trains on to the same bits", "[wide]") {
   const WideRun run;
-  const auto updates_of = [](const ShardTrainer::UnitOutcome& outcome) {
-    std::vector<SparseUpdate> updates;
-    for (const ShardCommit& commit : outcome.commits) updates.push_back(commit.update);
-    return updates;
-  };
-  WideBench whole(run, 1, SimdLevel::kScalar, {1});
-  const BatchIndex end = whole.plan.round_end(2);
-  std::vector<std::vector<SparseUpdate>> expected;
-  for (BatchIndex batch = 0; batch < end; ++batch) {
-    expected.push_back(updates_of(whole.train(batch)));
-  }
-  for (BatchIndex at = 1; at < end; ++at) {
-    CAPTURE(at);
-    WideBench bench(run, 1, SimdLevel::kScalar, {1});
-    for (BatchIndex batch = 0; batch < at; ++batch) (void)bench.train(batch);
-    const RoundIndex round = bench.plan.round_of(at);
-    // As far as it goes.
-    const RoundIndex back = at == bench.plan.round_begin(round) ? 2 : 1;
-    LeaseGrant grant;
-    grant.lease = bench.leases[0];
-    grant.base_round = round < back ? 0 : round - back;
-    grant.next_batch = bench.plan.round_begin(grant.base_round);
-    grant.is_held = true;
-    REQUIRE(bench.trainer.step_back(grant.base_round).size() == 1);
-    REQUIRE(bench.trainer.adopt(grant).ok());
-    for (BatchIndex batch = grant.next_batch; batch < end; ++batch) {
-      REQUIRE(updates_of(bench.train(batch)) == expected[batch]);
+  const Told expected = WideBench(run, SimdLevel::kScalar, {1}).train_rounds(4);
+  const std::vector<SparseUpdate>& updates = expected.at(ShardId{1}).second;
+  for (RoundIndex rounds = 0; rounds < 3; ++rounds) {
+    for (BatchIndex within = 0; within < 4; ++within) {
+      CAPTURE(rounds, within);
+      WideBench bench(run, SimdLevel::kScalar, {1});
+      (void)bench.train_rounds(rounds);
+      {
+        const auto way = bench.trainer.begin(run.unit(bench.leases[0], rounds)).value();
+        const BatchIndex first = bench.plan.round_begin(rounds);
+        const BatchIndex end = std::min(first + within, bench.plan.round_end(rounds));
+        for (BatchIndex batch = first; batch < end; ++batch) {
+          way->train(run.batch(batch), bench.trainer.rate(batch, 1));
+          if (batch % 2 == 0) way->flush();
+        }
+      }
+      // As far as it goes.
+      LeaseGrant grant;
+      grant.lease = bench.leases[0];
+      const RoundIndex back = within == 0 ? 2 : 1;
+      grant.base_round = rounds < back ? 0 : rounds - back;
+      grant.next_batch = bench.plan.round_begin(grant.base_round);
+      grant.is_held = true;
+      REQUIRE(bench.trainer.step_back(grant.base_round).size() == 1);
+      REQUIRE(bench.trainer.adopt(grant).ok());
+      std::vector<ShardOutcome> outcomes;
+      for (RoundIndex round = grant.base_round; round < 4; ++round) {
+        const auto outcome = bench.train(grant.lease, round, false, outcomes);
+        REQUIRE(outcome.commits.size() == 1);
+        REQUIRE(outcome.commits[0].update == updates[round]);
+      }
     }
   }
 }
@@ -332,9 +334,9 @@ TEST_CASE("wide rows: a row takes memory for the weights it uses", "[wide]") {
 
 TEST_CASE("wide rows: the master counts on twice a shard's memory at most", "[wide]") {
   const WideRun run;
-  WideBench bench(run, 1, SimdLevel::kScalar, {0, 1, 2, 3});
+  WideBench bench(run, SimdLevel::kScalar, {0, 1, 2, 3});
   (void)bench.train_rounds(2);
-  REQUIRE(bench.memory_most() < 2 * bench.trainer.memory_bytes());
+  REQUIRE(4 * WideTrainer::shard_bytes(run.model, run.weights) < 2 * bench.trainer.memory_bytes());
 }
 
 TEST_CASE("wide rows: shards whose weights do not fit are refused as they come", "[wide]") {
@@ -370,25 +372,31 @@ TEST_CASE("wide rows: shards whose weights do not fit are refused as they come",
 
 TEST_CASE("wide rows: exact scores are the sum of bias and shared features", "[wide]") {
   const WideRun run;
-  WideBench bench(run, 2, SimdLevel::kScalar, {0, 1, 2, 3});
-  EvalUnit unit;
-  unit.leases = bench.leases;
-  unit.top_k = 4;
-  QuantizedActivations codes;
-  codes.examples = 3;
-  unit.hidden = std::make_shared<const Bytes>(pack(codes));
+  const ShardMap map(run.model);
+  WideBench bench(run, SimdLevel::kScalar, {0, 1, 2, 3});
   const std::vector<ExampleView> examples{run.train->example(0), run.train->example(5),
                                           run.train->example(9)};
-  REQUIRE(bench.trainer.check(unit).value() == 3);
-  const EvalResult result = bench.trainer.evaluate(unit, examples).value();
-  REQUIRE(result.top_k == 4);
+  const WideBatch prepared = prepare_test(run.model, examples);
+  std::vector<std::shared_ptr<WideShard>> shards;
+  std::vector<const WideShard*> all;
+  std::vector<EvalResult> results;
+  for (const LeaseRef& lease : bench.leases) {
+    const EvalUnit unit = run.evaluation(lease, 0, 3);
+    REQUIRE(bench.trainer.check(unit).value() == 3);
+    shards.push_back(bench.trainer.find_shard(lease).value());
+    all.push_back(shards.back().get());
+    results.push_back(score(unit, *shards.back(), run.model.features, prepared));
+    REQUIRE(results.back().top_k == 3);
+  }
+  const WideIndex index(run.model.features, all);
+  WideIndex::Scratch scratch;
   const UnitLengths scaled(examples, run.model.features);
   for (std::size_t e = 0; e < examples.size(); ++e) {
     std::vector<std::pair<float, std::uint32_t>> scores;
-    for (std::uint32_t s = 0; s < 4; ++s) {
-      WideShard shard(run.model, bench.map, kernels_for(SimdLevel::kScalar), ShardId{s});
-      REQUIRE(shard.load(run.rows(ShardId{s})).ok());
-      shard.finish_loading();
+    std::vector<std::pair<float, std::uint32_t>> of_all;
+    for (std::size_t s = 0; s < 4; ++s) {
+      const WideShard& shard = *shards[s];
+      scores.clear();
       for (std::uint32_t n = 0; n < shard.neurons().size(); ++n) {
         float score = shard.bias(n);
         const ExampleView& view = scaled.views()[e];
@@ -400,11 +408,19 @@ TEST_CASE("wide rows: exact scores are the sum of bias and shared features", "[w
         }
         scores.emplace_back(-score, shard.neurons().begin + n);
       }
+      of_all.insert(of_all.end(), scores.begin(), scores.end());
+      std::ranges::sort(scores);
+      for (std::size_t i = 0; i < 3; ++i) {
+        REQUIRE(results[s].best[e * 3 + i].neuron == scores[i].second);
+        REQUIRE(results[s].best[e * 3 + i].score == -scores[i].first);
+      }
     }
-    std::ranges::sort(scores);
-    for (std::size_t i = 0; i < 4; ++i) {
-      REQUIRE(result.best[e * 4 + i].neuron == scores[i].second);
-      REQUIRE(result.best[e * 4 + i].score == -scores[i].first);
+    std::ranges::sort(of_all);
+    std::vector<ScoredNeuron> best(5);
+    index.top(scaled.views()[e], best, scratch);
+    for (std::size_t i = 0; i < 5; ++i) {
+      REQUIRE(best[i].neuron == of_all[i].second);
+      REQUIRE(best[i].score == -of_all[i].first);
     }
   }
 }

@@ -30,12 +30,12 @@ inline constexpr std::uint64_t kHeaderBytes = 16;
 inline constexpr std::uint64_t kFarPoint = 0xfedcba9876543210;
 
 inline constexpr std::uint64_t record_bytes(std::uint64_t count) {
-  return 20 + 8 * count;
+  return 24 + 8 * count;
 }
 
 // `count` features that tell one point from another.
-inline ExampleFeatures make_point(std::uint64_t point, std::uint32_t count) {
-  ExampleFeatures made;
+inline ExampleLists make_point(std::uint64_t point, std::uint32_t count) {
+  ExampleLists made;
   for (std::uint32_t i = 0; i < count; ++i) {
     made.features.push_back(static_cast<std::uint32_t>(point) * 1000 + i);
     made.values.push_back(static_cast<float>(point) + static_cast<float>(i) / 8);
@@ -43,24 +43,24 @@ inline ExampleFeatures make_point(std::uint64_t point, std::uint32_t count) {
   return made;
 }
 
-inline bool add(ExampleCache& cache, std::uint64_t point, const ExampleFeatures& lists) {
-  return cache.add(point, lists.features, lists.values);
+inline bool add(ExampleCache& cache, std::uint64_t point, const ExampleLists& lists) {
+  return cache.add(point, lists.features, lists.values, lists.labels);
 }
 
-inline bool is_same(const ExampleFeatures& a, const ExampleFeatures& b) {
+inline bool is_same(const ExampleLists& a, const ExampleLists& b) {
   const auto same_bits = [](float x, float y) {
     return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
   };
-  return a.features == b.features &&
+  return a.features == b.features && a.labels == b.labels &&
          std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(), same_bits);
 }
 
 // Checks that what is read is right, or that nothing is read and the point is forgotten. Returns
 // whether it was read.
-inline bool is_read(ExampleCache& cache, std::uint64_t point, const ExampleFeatures& expected) {
-  ExampleFeatures out;
+inline bool is_read(ExampleCache& cache, std::uint64_t point, const ExampleLists& expected) {
+  ExampleLists out;
   const bool was_read = cache.read(point, out);
-  REQUIRE(is_same(out, was_read ? expected : ExampleFeatures()));
+  REQUIRE(is_same(out, was_read ? expected : ExampleLists()));
   REQUIRE(cache.contains(point) == was_read);
   return was_read;
 }
@@ -93,8 +93,8 @@ struct Sample {
 
   TemporaryFolder folder;
   std::string path = folder.path() + "/a.points";
-  std::vector<ExampleFeatures> points{make_point(0, 3), make_point(1, 0), make_point(2, 2)};
-  std::vector<std::uint64_t> ends{kHeaderBytes + 44, kHeaderBytes + 64, kHeaderBytes + 100};
+  std::vector<ExampleLists> points{make_point(0, 3), make_point(1, 0), make_point(2, 2)};
+  std::vector<std::uint64_t> ends{kHeaderBytes + 48, kHeaderBytes + 72, kHeaderBytes + 112};
   std::string bytes;
 };
 

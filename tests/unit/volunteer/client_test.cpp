@@ -8,6 +8,7 @@
 #include "schema/wire/codec.hpp"
 #include "tests/support/tiny_run.hpp"
 #include "tests/support/watched_memory.hpp"
+#include "tests/support/wide_run.hpp"
 #include "volunteer/threaded_client.hpp"
 
 namespace gleaner::volunteer {
@@ -46,20 +47,23 @@ struct HandLink : Link {
 };
 
 struct Bench {
-  Bench() : client(io, options()) {
+  explicit Bench(const ModelConfig& model = tiny_model(), std::uint32_t threads = 1)
+      : client(io, options(threads)) {
     client.start();
     run_until([&] { return !links.empty() && links[0]->count<Hello>() == 1; });
     Welcome welcome;
     welcome.protocol = kProtocolMax;
-    welcome.model = tiny_model();
+    welcome.model = model;
     welcome.heartbeat_ms = welcome.silence_ms = 1'000'000;
     receive(welcome);
+    if (is_wide(model)) return;
     lend(0);
     run_until([&] { return links[0]->count<ShardReady>() == 1; });
   }
 
-  ThreadedClient::Options options() {
+  ThreadedClient::Options options(std::uint32_t threads) {
     ThreadedClient::Options options;
+    options.threads = threads;
     options.core.hello.memory_bytes = options.memory_bytes = kMuch;
     options.core.work_bytes_max = 1;
     options.core.retry_first = options.core.retry_keeping = Millis(1);
@@ -94,7 +98,75 @@ struct Bench {
   ThreadedClient client;
 };
 
+// A client whose lanes have all shards of a run without a hidden layer.
+struct WideBench : Bench {
+  WideBench() : Bench(WideRun().model, 2) {
+    for (std::uint32_t shard = 0; shard < run.model.output_shards; ++shard) {
+      const LeaseGrant grant = run.grant(shard);
+      leases.push_back(grant.lease);
+      receive(grant);
+      run_until([&] { return links[0]->count<ChunkRequest>() > shard; });
+      receive(run.chunk(grant.lease));
+    }
+    run_until([&] { return links[0]->count<ShardReady>() == leases.size(); });
+  }
+
+  // Until `condition`; points that are asked for are sent.
+  template <typename Condition>
+  void train_until(const Condition& condition) {
+    run_until([&] {
+      const HandLink& link = *links[0];
+      while (answered < link.sent.size()) {
+        const Message message = link.sent[answered++];
+        if (const auto* asked = std::get_if<PointsRequest>(&message)) receive(run.points(*asked));
+      }
+      return condition(link);
+    });
+  }
+
+  WideRun run;
+  std::vector<LeaseRef> leases;
+  std::size_t answered = 0;
+};
+
 }  // namespace
+
+TEST_CASE("client: lanes train shards, and stop for want of credit and of room on the link",
+          "[client]") {
+  WideBench bench;
+  const RunPlan plan(bench.run.model);
+  HandLink& link = *bench.links[0];
+  link.waiting = std::size_t{64} << 20;
+  for (const LeaseRef& lease : bench.leases) bench.receive(bench.run.unit(lease, 0));
+  // Nothing is taken in either.
+  for (int turn = 0; turn < 3; ++turn) bench.io.run_one();
+  REQUIRE(link.count<UnitResult>() == 0);
+  link.waiting = 0;
+  link.handler.on_sent();
+  bench.train_until([](const HandLink& on) { return on.count<ShardCommit>() == 4; });
+  REQUIRE(link.count<UnitResult>() == 4);
+  // Sixteen parts of commits are on their way; the seventeenth is not said.
+  RoundIndex round = 1;
+  for (; round < 5; ++round) {
+    for (const LeaseRef& lease : bench.leases) bench.receive(bench.run.unit(lease, round));
+  }
+  bench.train_until([](const HandLink& on) { return on.count<UnitResult>() >= 17; });
+  REQUIRE(link.count<ShardCommit>() == 16);
+  bench.receive(CommitCredit{16});
+  bench.train_until([](const HandLink& on) { return on.count<ShardCommit>() == 20; });
+  REQUIRE(link.count<UnitResult>() == 20);
+}
+
+TEST_CASE("client: a shard that trains is handed over after its unit", "[client]") {
+  WideBench bench;
+  bench.receive(bench.run.unit(bench.leases[1], 0));
+  bench.train_until([](const HandLink& on) { return on.count<PointsRequest>() > 0; });
+  bench.receive(ReleaseRequest{bench.leases[1]});
+  bench.train_until([](const HandLink& on) { return on.count<HandOver>() == 1; });
+  const auto& part = std::get<HandOver>(bench.links[0]->sent.back());
+  REQUIRE(part.rows.rows.empty());
+  REQUIRE(part.base_round == bench.links[0]->count<ShardCommit>());
+}
 
 TEST_CASE("client: while much waits to be sent no work is begun, and soon nothing more is heard",
           "[client]") {

@@ -22,7 +22,7 @@ namespace gleaner::volunteer {
 
 TEST_CASE("point cache: what was added is read bit for bit, from a file or memory", "[points]") {
   const TemporaryFolder folder;
-  ExampleFeatures odd;
+  ExampleLists odd;
   for (const std::uint32_t bits : {0u, 0x80000000u, 1u, 0x7f800000u, 0xff800000u, 0x7fc00000u,
                                    0x7f800001u, 0xffffffffu, 0x3f800000u}) {
     odd.features.push_back(~bits);
@@ -45,33 +45,49 @@ TEST_CASE("point cache: what was added is read bit for bit, from a file or memor
   CHECK_FALSE(cache.is_full());
 }
 
+TEST_CASE("point cache: labels come back with their point, and take four bytes each", "[points]") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/a.points";
+  const ExampleLists labelled{{7, 9}, {0.5F, 1.0F}, {3, 1'000'000}};
+  const ExampleLists bare{{}, {}, {5}};
+  {
+    ExampleCache cache(path, kMuch);
+    REQUIRE(add(cache, 1, labelled));
+    REQUIRE(add(cache, 2, bare));
+    CHECK(cache.bytes() == kHeaderBytes + record_bytes(2) + 8 + record_bytes(0) + 4);
+  }
+  ExampleCache cache(path, kMuch);
+  CHECK(is_read(cache, 1, labelled));
+  CHECK(is_read(cache, 2, bare));
+}
+
 TEST_CASE("point cache: points are read one behind the other, a missing one adds nothing",
           "[points]") {
   ExampleCache cache("", kMuch);
   REQUIRE(add(cache, 1, make_point(1, 2)));
   REQUIRE(add(cache, 2, make_point(2, 1)));
-  ExampleFeatures batch;
+  ExampleLists batch;
   REQUIRE(cache.read(2, batch));
   REQUIRE_FALSE(cache.read(3, batch));
   REQUIRE(cache.read(1, batch));
-  CHECK(is_same(batch, {{2000, 1000, 1001}, {2.0F, 1.0F, 1.125F}}));
+  CHECK(is_same(batch, {{2000, 1000, 1001}, {2.0F, 1.0F, 1.125F}, {}}));
 }
 
 TEST_CASE("point cache: the file's bytes are those of the README", "[points]") {
   const Sample sample;
-  CHECK(sample.bytes.substr(0, 12) == std::string("GLNPOINT\1\0\0\0", 12));
+  CHECK(sample.bytes.substr(0, 12) == std::string("GLNPOINT\2\0\0\0", 12));
   const std::string name = fs::path(sample.path).filename().string();
   std::uint32_t of_name = 0;
   std::memcpy(&of_name, sample.bytes.data() + 12, sizeof of_name);
   CHECK(of_name == static_cast<std::uint32_t>(checksum(name.data(), name.size())));
   const std::string last = sample.bytes.substr(sample.ends[1]);
-  CHECK(last.substr(0, 28) == std::string("\2\0\0\0\0\0\0\0\2\0\0\0"
+  CHECK(last.substr(0, 32) == std::string("\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
                                           "\xd0\7\0\0\xd1\7\0\0"
                                           "\0\0\0\x40\0\0\x08\x40",
-                                          28));
+                                          32));
   std::uint64_t sum = 0;
-  std::memcpy(&sum, last.data() + 28, sizeof sum);
-  CHECK(sum == checksum(last.data(), 28));
+  std::memcpy(&sum, last.data() + 32, sizeof sum);
+  CHECK(sum == checksum(last.data(), 32));
 }
 
 TEST_CASE("point cache: a file under another's name is not used", "[points]") {
@@ -168,7 +184,7 @@ TEST_CASE("point cache: a byte damaged between two starts is noticed", "[points]
         const bool was_read = is_read(cache, i, sample.points[i]);
         if (is_lost || is_hit) REQUIRE_FALSE(was_read);
         if (!is_lost && !is_hit && !may_be_lost) REQUIRE(was_read);
-        may_be_lost |= is_hit && offset >= begin + 8 && offset < begin + 12;
+        may_be_lost |= is_hit && offset >= begin + 8 && offset < begin + 16;
         REQUIRE(add(cache, i, sample.points[i]));
         begin = sample.ends[i];
       }
@@ -184,11 +200,11 @@ TEST_CASE("point cache: neither file nor memory grows beyond the bound", "[point
   const TemporaryFolder folder;
   const std::string file = GENERATE("", "a.points");
   const std::string path = file.empty() ? file : folder.path() + "/" + file;
-  const std::uint64_t spare = GENERATE(as<std::uint64_t>(), 0, 1, 19);
+  const std::uint64_t spare = GENERATE(as<std::uint64_t>(), 0, 1, 23);
   const std::uint64_t bound = kHeaderBytes + 2 * record_bytes(4) + record_bytes(0) + spare;
   ExampleCache cache(path, bound);
   REQUIRE(add(cache, 0, make_point(0, 4)));
-  REQUIRE_FALSE(add(cache, 1, make_point(1, 9)));
+  REQUIRE_FALSE(add(cache, 1, make_point(1, 11)));
   CHECK(cache.is_full());
   REQUIRE(add(cache, 2, make_point(2, 4)));
   REQUIRE_FALSE(add(cache, 3, make_point(3, 4)));
@@ -224,15 +240,15 @@ TEST_CASE("point cache: lists that do not fit each other or any frame are refuse
   ExampleCache cache("", kMuch);
   const std::vector<std::uint32_t> features(kFrameBytesMax / 8 + 1);
   const std::vector<float> values(features.size());
-  CHECK_FALSE(cache.add(0, features, {}));
-  CHECK_FALSE(cache.add(0, features, values));
+  CHECK_FALSE(cache.add(0, features, {}, {}));
+  CHECK_FALSE(cache.add(0, features, values, {}));
   CHECK_FALSE(cache.is_full());
   CHECK(cache.points() == 0);
 }
 
 TEST_CASE("point cache: a full disk takes no half record and is not asked again", "[points]") {
   const Sample sample;
-  const std::uint64_t room = GENERATE(as<std::uint64_t>(), 0, 1, 35);
+  const std::uint64_t room = GENERATE(as<std::uint64_t>(), 0, 1, 39);
   {
     ExampleCache cache(sample.path, kMuch);
     {
@@ -260,7 +276,7 @@ TEST_CASE("point cache: a limit on the size of files is a bound", "[points]") {
 TEST_CASE("point cache: a file of something else or of another version is replaced", "[points]") {
   const Sample sample;
   std::string other_version = sample.bytes;
-  other_version[8] = 2;
+  other_version[8] = 1;
   const std::string bytes =
       GENERATE_REF(std::string(), std::string("short"), std::string(1000, 'x'), other_version);
   write_file(sample.path, bytes);

@@ -22,12 +22,21 @@ constexpr PointSet kTraining = PointSet::kTraining;
 
 // Points without a place to be kept.
 ExampleStoreOptions no_room() {
-  return {"", 0, 0};
+  return {"", 0, 0, {}};
+}
+
+// A run with a hidden layer, whose points have no labels.
+ModelConfig model_of(std::uint64_t train, std::uint64_t seed) {
+  ModelConfig model;
+  model.data_fingerprint = train;
+  model.seed = seed;
+  model.labels = 100;
+  return model;
 }
 
 ExampleStore store_of(ExampleStoreOptions options = {}) {
   ExampleStore store(std::move(options));
-  store.begin(kTrain, kTest, kSeed);
+  store.begin(model_of(kTrain, kSeed), kTest);
   return store;
 }
 
@@ -39,7 +48,7 @@ std::vector<std::uint64_t> first(std::uint64_t count, std::uint64_t begin = 0) {
 
 // Two features that tell one point of a set from another; point 7 has none.
 Points answer(PointSet set, const std::vector<std::uint64_t>& points) {
-  Points answer{set, points, {0}, {}, {}};
+  Points answer{set, points, {0}, {}, {}, {{0}, {}}};
   for (const std::uint64_t point : points) {
     if (point != 7) {
       const auto feature = static_cast<std::uint32_t>(10 * point + static_cast<unsigned>(set));
@@ -146,9 +155,9 @@ TEST_CASE("point store: points that were not asked for are refused, and none of 
   REQUIRE_FALSE(store.has_all(kTraining, first(1)));
   REQUIRE(store.add(answer(kTraining, first(3))).ok());
   refused(kTraining, {1});  // a second time
-  store.begin(kTrain, kTest, kSeed);
+  store.begin(model_of(kTrain, kSeed), kTest);
   REQUIRE(store.request(kTraining, {{4}}));
-  store.begin(kTrain, kTest, kSeed);
+  store.begin(model_of(kTrain, kSeed), kTest);
   refused(kTraining, {4});  // asked for on an earlier connection
 }
 
@@ -180,22 +189,22 @@ TEST_CASE("point store: points for which there is no room stay until they are re
 }
 
 TEST_CASE("point store: what fits is kept, and memory is bounded by it", "[point_store]") {
-  // Room for 7/8 of it: 43 points of 36 bytes behind a header of 16.
-  constexpr std::uint64_t kBytes = 1824;
-  ExampleStore store = store_of({"", kBytes, kBytes});
+  // Room for 7/8 of it: 43 points of 40 bytes behind a header of 16.
+  constexpr std::uint64_t kBytes = 1984;
+  ExampleStore store = store_of({"", kBytes, kBytes, {}});
   REQUIRE(store.memory_bytes() == 0);  // nothing has been needed
   REQUIRE(fetch(store, kTraining, first(60, 100)) == 60);
   require_read(store, kTraining, first(60, 100));
-  REQUIRE(store.memory_bytes() == 16 + 43 * 36 + 17 * 16);
+  REQUIRE(store.memory_bytes() == 16 + 43 * 40 + 17 * 16);
   store.release(kTraining, first(60, 100));
-  REQUIRE(store.memory_bytes() == 16 + 43 * 36);
+  REQUIRE(store.memory_bytes() == 16 + 43 * 40);
   require_read(store, kTraining, first(43, 100));
   REQUIRE(fetch(store, kTraining, first(60, 100)) == 17);
 }
 
 TEST_CASE("point store: after a restart nothing is fetched again", "[point_store]") {
   const TemporaryFolder folder;
-  const ExampleStoreOptions options{folder.path() + "/cache", 1 << 20, 1 << 20};
+  const ExampleStoreOptions options{folder.path() + "/cache", 1 << 20, 1 << 20, {}};
   {
     ExampleStore store = store_of(options);
     REQUIRE_FALSE(fs::exists(options.folder));  // it may never need any
@@ -218,35 +227,35 @@ TEST_CASE("point store: a reconnect to the same run keeps what is here, another 
           "[point_store]") {
   const TemporaryFolder folder;
   for (const std::string& path : {std::string(), folder.path()}) {
-    ExampleStore store = store_of({path, 1 << 20, 1 << 20});
+    ExampleStore store = store_of({path, 1 << 20, 1 << 20, {}});
     fetch(store, kTraining, first(5));
     fetch(store, PointSet::kTestSet, first(5));
     REQUIRE(store.request(kTraining, first(6)));
-    store.begin(kTrain, kTest, kSeed);
+    store.begin(model_of(kTrain, kSeed), kTest);
     REQUIRE(store.request(kTraining, first(6))->points == first(1, 5));  // not answered before
     require_read(store, kTraining, first(5));
     // Other held-out points, or another order of them.
-    store.begin(kTrain, kTest, kSeed + 1);
+    store.begin(model_of(kTrain, kSeed + 1), kTest);
     require_read(store, kTraining, first(5));
     REQUIRE(store.request(PointSet::kTestSet, first(5))->points.size() == 5);
-    store.begin(kTrain, kTest + 1, kSeed);
+    store.begin(model_of(kTrain, kSeed), kTest + 1);
     REQUIRE(store.request(PointSet::kTestSet, first(5))->points.size() == 5);
-    store.begin(kTrain + 1, kTest, kSeed);
+    store.begin(model_of(kTrain + 1, kSeed), kTest);
     REQUIRE(store.request(kTraining, first(5))->points.size() == 5);
     REQUIRE_FALSE(store.read(kTraining, first(1)));
     // Back again: files are still there, memory is not.
-    store.begin(kTrain, kTest, kSeed);
+    store.begin(model_of(kTrain, kSeed), kTest);
     REQUIRE(store.has_all(kTraining, first(5)) == !path.empty());
   }
 }
 
 TEST_CASE("point store: a damaged point is missing, and is fetched again", "[point_store]") {
   const TemporaryFolder folder;
-  ExampleStore store = store_of({folder.path(), 1 << 20, 1 << 20});
+  ExampleStore store = store_of({folder.path(), 1 << 20, 1 << 20, {}});
   fetch(store, kTraining, first(3));
   std::fstream file(folder.path() + "/train-0000000000000abc.points",
                     std::ios::binary | std::ios::in | std::ios::out);
-  file.seekp(16 + 36 + 20);  // within the second record
+  file.seekp(16 + 40 + 24);  // within the second record
   file.put('?');
   file.close();
   REQUIRE_FALSE(store.read(kTraining, first(3)));
@@ -258,20 +267,20 @@ TEST_CASE("point store: a damaged point is missing, and is fetched again", "[poi
 TEST_CASE("point store: a file that another has leaves memory, within what may be taken of it",
           "[point_store]") {
   const TemporaryFolder folder;
-  ExampleStore owner = store_of({folder.path(), 1 << 20, 1 << 20});
+  ExampleStore owner = store_of({folder.path(), 1 << 20, 1 << 20, {}});
   fetch(owner, kTraining, first(5));
-  constexpr std::uint64_t kBytes = 1824;  // as above
-  ExampleStore other = store_of({folder.path(), 1 << 20, kBytes});
+  constexpr std::uint64_t kBytes = 1984;  // as above
+  ExampleStore other = store_of({folder.path(), 1 << 20, kBytes, {}});
   REQUIRE(fetch(other, kTraining, first(60, 100)) == 60);
   other.release(kTraining, first(60, 100));
-  REQUIRE(other.memory_bytes() == 16 + 43 * 36);
+  REQUIRE(other.memory_bytes() == 16 + 43 * 40);
   require_read(owner, kTraining, first(5));
 }
 
 TEST_CASE("point store: what is in memory can be forgotten", "[point_store]") {
   const TemporaryFolder folder;
   for (const std::string& path : {std::string(), folder.path()}) {
-    ExampleStore store = store_of({path, 1 << 20, 1 << 20});
+    ExampleStore store = store_of({path, 1 << 20, 1 << 20, {}});
     fetch(store, kTraining, first(5));
     store.clear();
     REQUIRE(store.memory_bytes() == 0);
@@ -283,6 +292,43 @@ TEST_CASE("point store: what is in memory can be forgotten", "[point_store]") {
   loose.clear();
   REQUIRE(loose.memory_bytes() == 0);
   REQUIRE(loose.request(kTraining, first(6))->points == first(6));
+}
+
+TEST_CASE("point store: without a hidden layer points have labels, in a file of a seed",
+          "[point_store]") {
+  const TemporaryFolder folder;
+  const ExampleStoreOptions options{folder.path(), 1 << 20, 1 << 20, {}};
+  {
+    // The data set was used for a run with a hidden layer before.
+    ExampleStore store = store_of(options);
+    fetch(store, kTraining, first(5));
+  }
+  ModelConfig wide = model_of(kTrain, kSeed);
+  wide.hidden = 0;
+  for (const ExampleStoreOptions& some : {options, no_room()}) {
+    ExampleStore store(some);
+    store.begin(wide, kTest);
+    REQUIRE(store.request(kTraining, first(2))->points == first(2));
+    REQUIRE_THAT(store.add(answer(kTraining, first(2))).error().message,
+                 Catch::Matchers::Contains("without labels"));
+    Points labelled = answer(kTraining, first(2));
+    labelled.labels = {{0, 2, 3}, {4, 9, 7}};
+    REQUIRE(store.add(labelled).ok());
+    const auto batch = store.read(kTraining, first(2));
+    REQUIRE(batch);
+    REQUIRE(std::ranges::equal(batch->examples[0].labels, std::vector<std::uint32_t>{4, 9}));
+    REQUIRE(std::ranges::equal(batch->examples[1].labels, std::vector<std::uint32_t>{7}));
+    REQUIRE(fetch(store, PointSet::kTestSet, first(3)) == 3);
+    require_read(store, PointSet::kTestSet, first(3));
+    // Other neurons.
+    ++wide.seed;
+    store.begin(wide, kTest);
+    REQUIRE(store.request(kTraining, first(2))->points == first(2));
+    --wide.seed;
+  }
+  ExampleStore store = store_of(options);
+  require_read(store, kTraining, first(5));
+  REQUIRE(store.request(kTraining, first(6))->points == first(1, 5));
 }
 
 }  // namespace gleaner::volunteer

@@ -1,5 +1,5 @@
 // The self-test alone: its digests on standard output, and 0 when they are right.
-#include "common/train/self_test.hpp"
+#include "common/train/self_test/self_test.hpp"
 
 #include <cstdio>
 

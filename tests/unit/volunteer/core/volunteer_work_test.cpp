@@ -355,6 +355,30 @@ TEST_CASE("commits: what follows in their lane waits with them, what is urgent d
   driver.take<HandOver>();
 }
 
+TEST_CASE("lanes: what they bring leaves beside work, and none begins while commits wait",
+          "[volunteer]") {
+  VolunteerDriver driver = with_two_parts();
+  const std::uint64_t generation = driver.work.front().generation;
+  REQUIRE(driver.core().may_begin_units());
+  driver.handle(LaneDone{generation, commits(3), {}});
+  REQUIRE(driver.work.size() == 1);  // still under way
+  driver.take<UnitResult>();
+  REQUIRE(driver.take<ShardCommit>().part == 0);
+  REQUIRE(driver.take<ShardCommit>().part == 1);
+  REQUIRE(driver.sent.empty());
+  REQUIRE_FALSE(driver.core().may_begin_units());
+  driver.receive(CommitCredit{1});
+  REQUIRE(driver.take<ShardCommit>().part == 2);
+  REQUIRE(driver.core().may_begin_units());
+  // An earlier connection is over.
+  driver.handle(LaneDone{generation - 1, commits(1), {}});
+  driver.handle(LaneDone{generation - 1, {}, Error{ErrorCode::kProtocol, "no"}});
+  REQUIRE(driver.sent.empty());
+  driver.handle(LaneDone{generation, {}, Error{ErrorCode::kProtocol, "no"}});
+  REQUIRE(driver.take<Goodbye>().sentence == "no");
+  REQUIRE_FALSE(driver.core().may_begin_units());
+}
+
 TEST_CASE("commits: credit that nothing was sent for ends the connection", "[volunteer]") {
   VolunteerDriver driver = with_two_parts();
   driver.finish_work(commits(1));

@@ -1,5 +1,5 @@
 // Input shards in the executor: what waits for points, what does not, and what is asked for.
-#include "volunteer/example_work.hpp"
+#include "volunteer/input_work.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -81,7 +81,7 @@ struct InputBench {
 
   // Point p has the feature p % 8 only.
   static Points points(const PointsRequest& request) {
-    Points message{request.set, request.points, {0}, {}, {}};
+    Points message{request.set, request.points, {0}, {}, {}, {{0}, {}}};
     for (const std::uint64_t point : request.points) {
       message.features.push_back(static_cast<std::uint32_t>(point % 8));
       message.values.push_back(1.0F + static_cast<float>(point));
@@ -120,7 +120,7 @@ struct InputBench {
 }  // namespace
 
 TEST_CASE("input work: a unit waits for its points, and nothing else waits for it",
-          "[example_work]") {
+          "[input_work]") {
   InputBench bench;
   bench.done(bench.grant(kOutput));
   const auto asked = bench.done(bench.unit(7, {bench.forward(0)}));
@@ -162,7 +162,7 @@ TEST_CASE("input work: a unit waits for its points, and nothing else waits for i
 }
 
 TEST_CASE("input work: points of the batches to come are asked for ahead, each once",
-          "[example_work]") {
+          "[input_work]") {
   InputBench bench;
   std::multiset<std::uint64_t> asked;
   const auto requests = of_type<PointsRequest>(bench.done(bench.unit(1, {bench.forward(0)})));
@@ -180,7 +180,7 @@ TEST_CASE("input work: points of the batches to come are asked for ahead, each o
 }
 
 TEST_CASE("input work: units are answered in their order, though the points of the first come last",
-          "[example_work]") {
+          "[input_work]") {
   InputBench bench;
   const auto requests = of_type<PointsRequest>(bench.done(bench.unit(1, {bench.forward(0)})));
   REQUIRE(bench.done(bench.unit(2, {bench.forward(1)})).empty());
@@ -193,7 +193,7 @@ TEST_CASE("input work: units are answered in their order, though the points of t
   REQUIRE(results[1].unit == UnitId{2});
 }
 
-TEST_CASE("input work: a result leaves before the commit it leads to", "[example_work]") {
+TEST_CASE("input work: a result leaves before the commit it leads to", "[input_work]") {
   InputBench bench;
   bench.done_with_points(bench.unit(1, {bench.forward(0)}));
   bench.done(bench.unit(2, {bench.forward(1)}));
@@ -209,7 +209,7 @@ TEST_CASE("input work: a result leaves before the commit it leads to", "[example
   }
 }
 
-TEST_CASE("input work: a hand-over comes after the units before it", "[example_work]") {
+TEST_CASE("input work: a hand-over comes after the units before it", "[input_work]") {
   InputBench bench;
   const auto requests = of_type<PointsRequest>(bench.done(bench.unit(1, {bench.forward(0)})));
   REQUIRE(bench.done(ReleaseRequest{kInput}).empty());
@@ -221,14 +221,14 @@ TEST_CASE("input work: a hand-over comes after the units before it", "[example_w
   REQUIRE(bench.run(bench.unit(2, {bench.forward(1)})).error().code == ErrorCode::kStaleLease);
 }
 
-TEST_CASE("input work: without units a shard is handed over at once", "[example_work]") {
+TEST_CASE("input work: without units a shard is handed over at once", "[input_work]") {
   InputBench bench;
   REQUIRE(of_type<HandOver>(bench.done(ReleaseRequest{kInput})).size() == 1);
   REQUIRE(bench.run(ReleaseRequest{kInput}).error().code == ErrorCode::kStaleLease);
 }
 
 TEST_CASE("input work: held-out points are asked for as the evaluation orders them",
-          "[example_work]") {
+          "[input_work]") {
   InputBench bench;
   const InputStep score{InputStep::Kind::kScore, 40, 3, 0, {}};
   const auto asked = bench.done(bench.unit(1, {score}));
@@ -239,8 +239,8 @@ TEST_CASE("input work: held-out points are asked for as the evaluation orders th
 }
 
 TEST_CASE("input work: points without room are forgotten when their update is done",
-          "[example_work]") {
-  InputBench bench(std::uint64_t{1} << 30, tiny_model(), {"", 0, 0});
+          "[input_work]") {
+  InputBench bench(std::uint64_t{1} << 30, tiny_model(), {"", 0, 0, {}});
   const std::uint64_t shard = bench.executor.held_bytes();
   bench.done_with_points(bench.unit(1, {bench.forward(0)}));
   const std::uint64_t ahead = bench.executor.held_bytes();
@@ -261,7 +261,7 @@ TEST_CASE("input work: points without room are forgotten when their update is do
 }
 
 TEST_CASE("input work: what does not fit is refused before any point is waited for",
-          "[example_work]") {
+          "[input_work]") {
   InputBench bench;
   const auto refused = [&](ErrorCode code, Message message) {
     const auto replies = bench.run(std::move(message));
@@ -279,8 +279,7 @@ TEST_CASE("input work: what does not fit is refused before any point is waited f
   refused(ErrorCode::kStaleLease, bench.unit(1, {bench.forward(0)}));
 }
 
-TEST_CASE("input work: no more units wait than a master within its limits sends",
-          "[example_work]") {
+TEST_CASE("input work: no more units wait than a master within its limits sends", "[input_work]") {
   InputBench bench;
   const InputUnit unit = bench.unit(1, {bench.forward(0)});
   std::size_t waiting = 0;
@@ -290,7 +289,7 @@ TEST_CASE("input work: no more units wait than a master within its limits sends"
   REQUIRE(replies.error().code == ErrorCode::kBusy);
 }
 
-TEST_CASE("input work: a new connection forgets what waits, and keeps points", "[example_work]") {
+TEST_CASE("input work: a new connection forgets what waits, and keeps points", "[input_work]") {
   InputBench bench;
   const auto requests = of_type<PointsRequest>(bench.done(bench.unit(1, {bench.forward(0)})));
   for (std::size_t i = 1; i < requests.size(); ++i) bench.done(InputBench::points(requests[i]));
@@ -304,7 +303,7 @@ TEST_CASE("input work: a new connection forgets what waits, and keeps points", "
 }
 
 TEST_CASE("input work: a lease beyond the memory limit is refused, points in memory counted",
-          "[example_work]") {
+          "[input_work]") {
   const std::uint64_t shard = InputTrainer::shard_bytes(tiny_model());
   InputBench bench(shard);
   bench.done_with_points(bench.unit(1, {bench.forward(0)}));
@@ -313,8 +312,7 @@ TEST_CASE("input work: a lease beyond the memory limit is refused, points in mem
   REQUIRE_THAT(refused.error().message, Contains("shard 4 does not fit"));
 }
 
-TEST_CASE("input work: where memory ends, shards, units and points are given up",
-          "[example_work]") {
+TEST_CASE("input work: where memory ends, shards, units and points are given up", "[input_work]") {
   ModelConfig model = tiny_model();
   model.hidden = 4096;  // a shard's weights are the largest piece
   InputBench bench(std::uint64_t{1} << 40, model);
@@ -332,7 +330,7 @@ TEST_CASE("input work: where memory ends, shards, units and points are given up"
           1);
 }
 
-TEST_CASE("input work: who holds no input shard pays nothing", "[example_work]") {
+TEST_CASE("input work: who holds no input shard pays nothing", "[input_work]") {
   ThreadPool pool(1);
   Executor executor(pool, 1 << 30);
   REQUIRE(executor.execute(Reset{tiny_model()}).ok());

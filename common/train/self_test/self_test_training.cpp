@@ -10,9 +10,9 @@
 #include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "common/train/input_layer.hpp"
-#include "common/train/self_test.hpp"
+#include "common/train/self_test/self_test.hpp"
 #include "common/train/shard_trainer.hpp"
-#include "common/train/wide_trainer.hpp"
+#include "common/train/wide/wide_trainer.hpp"
 #include "schema/quantized_batch.hpp"
 
 namespace gleaner {
@@ -115,6 +115,14 @@ struct TinyRun {
     return grant;
   }
 
+  // The output neurons of an example's labels, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> neurons_of(const ExampleView& example) const {
+    std::vector<std::uint32_t> neurons;
+    for (const std::uint32_t label : example.labels) neurons.push_back(map.neuron_of_label(label));
+    std::ranges::sort(neurons);
+    return neurons;
+  }
+
   [[nodiscard]] TrainUnit unit(BatchIndex batch, std::span<const ExampleView> views,
                                const QuantizedActivations& codes) const {
     TrainUnit unit;
@@ -125,11 +133,7 @@ struct TinyRun {
     made.hidden = std::make_shared<const Bytes>(pack(codes));
     made.positives.offsets.push_back(0);
     for (const ExampleView& example : views) {
-      std::vector<std::uint32_t> neurons;
-      for (const std::uint32_t label : example.labels) {
-        neurons.push_back(map.neuron_of_label(label));
-      }
-      std::ranges::sort(neurons);
+      const std::vector<std::uint32_t> neurons = neurons_of(example);
       made.positives.neurons.insert(made.positives.neurons.end(), neurons.begin(), neurons.end());
       made.positives.offsets.push_back(static_cast<std::uint32_t>(made.positives.neurons.size()));
     }
@@ -145,12 +149,14 @@ void add(TestDigest& digest, const SparseUpdate& update) {
   digest.add_all(update.states);
 }
 
+void add(TestDigest& digest, const ShardOutcome& outcome) {
+  digest.add(outcome.gradient_digest);
+  digest.add(static_cast<std::uint64_t>(outcome.loss));
+  digest.add(std::uint64_t{outcome.active});
+}
+
 void add(TestDigest& digest, const ShardTrainer::UnitOutcome& outcome) {
-  for (const ShardOutcome& shard : outcome.result.batches.at(0).shards) {
-    digest.add(shard.gradient_digest);
-    digest.add(static_cast<std::uint64_t>(shard.loss));
-    digest.add(std::uint64_t{shard.active});
-  }
+  for (const ShardOutcome& shard : outcome.result.batches.at(0).shards) add(digest, shard);
   for (const ShardCommit& commit : outcome.commits) add(digest, commit.update);
 }
 
@@ -173,6 +179,38 @@ ShardRows wide_rows(const TinyRun& run, ShardId shard) {
     rows.codes.insert(rows.codes.end(), codes.begin(), codes.end());
   }
   return rows;
+}
+
+// Takes all shards through a round, batch by batch.
+void train_wide_round(TinyRun& run, WideTrainer& trainer, RoundIndex round, TestDigest& digest) {
+  const BatchIndex first = run.plan.round_begin(round);
+  std::vector<TrainUnit> units;
+  std::vector<std::unique_ptr<WideRound>> rounds;
+  for (const LeaseRef& lease : run.leases) {
+    TrainUnit& unit = units.emplace_back();
+    unit.leases = {lease};
+    unit.batches.push_back({first, {}, {}, run.plan.rates(first).output});
+    GLEANER_CHECK(trainer.check(unit).ok());
+    rounds.push_back(trainer.begin(unit).value());
+  }
+  for (BatchIndex batch = first; batch < run.plan.round_end(round); ++batch) {
+    std::vector<ExampleView> examples = run.examples.views(run.plan.points_of(batch));
+    std::vector<std::vector<std::uint32_t>> neurons;
+    for (ExampleView& example : examples) {
+      example.labels = neurons.emplace_back(run.neurons_of(example));
+    }
+    const WideBatch prepared = prepare_training(run.config, batch, examples);
+    for (const auto& of_shard : rounds) {
+      of_shard->train(prepared, run.plan.rates(batch).output);
+      of_shard->flush();
+      add(digest, of_shard->outcomes().back());
+    }
+  }
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const auto outcome = trainer.finish(units[i], *rounds[i], rounds[i]->commit());
+    GLEANER_CHECK(outcome.ok());
+    for (const ShardCommit& commit : outcome->commits) add(digest, commit.update);
+  }
 }
 
 // An input layer's part in what comes between a batch's forward pass and its backward one.
@@ -216,7 +254,7 @@ void train_for_test(const Kernels& kernels, TestDigest& digest) {
 
 void train_wide_for_test(const Kernels& kernels, TestDigest& digest) {
   TinyRun run(/*is_wide=*/true);
-  WideTrainer trainer(run.config, run.pool, kernels);
+  WideTrainer trainer(run.config, kernels);
   for (std::uint32_t shard = 0; shard < run.map.output_shards(); ++shard) {
     LeaseGrant grant = run.grant(ShardId{shard});
     grant.base_chunks = grant.chunks = 1;
@@ -224,17 +262,7 @@ void train_wide_for_test(const Kernels& kernels, TestDigest& digest) {
                   trainer.load_chunk({grant.lease, 0, wide_rows(run, ShardId{shard})}).ok() &&
                   trainer.finish_load(grant.lease).ok());
   }
-  for (BatchIndex batch = 0; batch < run.plan.round_begin(2); ++batch) {
-    const std::vector<ExampleView> examples = run.examples.views(run.plan.points_of(batch));
-    QuantizedActivations none;
-    none.examples = static_cast<std::uint32_t>(examples.size());
-    const TrainUnit unit = run.unit(batch, examples, none);
-    GLEANER_CHECK(trainer.check(unit).ok());
-    const std::span<const ExampleView> views(examples);
-    const auto outcome = trainer.train(unit, {&views, 1});
-    GLEANER_CHECK(outcome.ok());
-    add(digest, *outcome);
-  }
+  for (RoundIndex round = 0; round < 2; ++round) train_wide_round(run, trainer, round, digest);
 }
 
 }  // namespace gleaner

@@ -1,4 +1,4 @@
-#include "common/train/wide_shard.hpp"
+#include "common/train/wide/wide_shard.hpp"
 
 #include <fmt/format.h>
 
@@ -20,9 +20,6 @@ constexpr float kBiasSquare = 0.05F;
 constexpr float kProbabilityMin = 1e-3F;
 constexpr float kLossMax = 1024.0F;       // nats of a pair
 constexpr float kLossUnits = 1048576.0F;  // of a nat
-// Examples from which on it is quicker to spread a neuron's features out than to look each up.
-constexpr std::size_t kPairsSpread = 3;
-
 constexpr std::size_t kClosedRoundsKept = 2;
 
 using RowWeights = std::array<float, kWideWeights>;
@@ -45,8 +42,7 @@ WideRows::WideRows(std::uint32_t rows, std::uint32_t no_feature)
       sizes_(rows, kNotLoaded),
       begins_(rows),
       ends_(rows),
-      open_at_(rows, kUnchanged),
-      listed_at_(rows, kUnchanged) {
+      open_at_(rows, kUnchanged) {
   // Room for full rows, of which only what is written becomes memory: growing would copy.
   weights_.reserve(std::size_t{rows} * kWideWeights);
   features_.reserve(std::size_t{rows} * kWideWeights);
@@ -86,35 +82,7 @@ void WideRows::lay_out() {
   order_ = {};
 }
 
-void WideRows::write(std::uint32_t row, std::span<const float> values, float state,
-                     std::span<const std::uint32_t> listed) {
-  GLEANER_CHECK(open_at_[row] != kUnchanged && values.size() == kWideWeights + 1);
-  const std::uint32_t own = size(row);
-  std::copy_n(values.begin(), own, weights_.data() + begins_[row]);
-  ends_[row] = {values[kWideWeights], state};
-  listed_at_[row] = append_record(row, listed_);
-  has_unlisted_ = true;
-  float* const record = listed_.data() + std::size_t{listed_at_[row]} * 2;
-  for (std::uint32_t i = 0; i < own; ++i) record[i] = std::bit_cast<float>(listed[i]);
-}
-
-std::uint32_t WideRows::append_record(std::uint32_t row, AlignedVector<float>& records) const {
-  const std::size_t at = records.size();
-  const std::size_t own = size(row);
-  records.resize(at + record_size(row));
-  float* const record = records.data() + at;
-  std::copy_n(weights_.data() + begins_[row], own, record);
-  record[own] = ends_[row].bias;
-  record[own + 1] = ends_[row].state;
-  return static_cast<std::uint32_t>(at / 2);
-}
-
 void WideRows::keep(std::uint32_t row) {
-  has_unlisted_ = true;
-  if (open_at_[row] != kUnchanged) {
-    listed_at_[row] = append_record(row, listed_);
-    return;
-  }
   if (closed_.size() == kClosedRoundsKept) {
     // A round begins, so the oldest copies are of no more use; their memory is.
     open_ = std::move(closed_.front());
@@ -127,22 +95,15 @@ void WideRows::keep(std::uint32_t row) {
     open_.rows.reserve(rows());
     open_.records.reserve(weights_.size() + std::size_t{rows()} * 3);
   }
+  const std::size_t at = open_.records.size();
+  const std::size_t own = size(row);
+  open_.records.resize(at + record_size(row));
+  float* const record = open_.records.data() + at;
+  std::copy_n(weights_.data() + begins_[row], own, record);
+  record[own] = ends_[row].bias;
+  record[own + 1] = ends_[row].state;
   open_.rows.push_back(row);
-  open_at_[row] = append_record(row, open_.records);
-  listed_at_[row] = kAsCommitted;
-}
-
-const float* WideRows::listed(std::uint32_t row) const {
-  const std::uint32_t at = listed_at_[row];
-  if (at == kUnchanged) return weights_.data() + begins_[row];
-  if (at == kAsCommitted) return open_.records.data() + std::size_t{open_at_[row]} * 2;
-  return listed_.data() + std::size_t{at} * 2;
-}
-
-void WideRows::freshen() {
-  if (!std::exchange(has_unlisted_, false)) return;
-  std::ranges::fill(listed_at_, kUnchanged);
-  listed_.clear();
+  open_at_[row] = static_cast<std::uint32_t>(at / 2);
 }
 
 void WideRows::read(std::uint32_t row, std::span<float> values) const {
@@ -192,7 +153,6 @@ void WideRows::commit_row(std::uint32_t row, SparseUpdate& update, const Kernels
 }
 
 void WideRows::end_commit() {
-  freshen();
   std::ranges::fill(open_at_, kUnchanged);
   closed_.push_back(std::exchange(open_, {}));
   // A round that touched nothing has not made room for its own.
@@ -209,8 +169,6 @@ bool WideRows::step_back(std::uint32_t commits) {
     put_back(closed_.back());
     closed_.pop_back();
   }
-  // At a checkpoint the lists know the committed weights.
-  freshen();
   return true;
 }
 
@@ -242,8 +200,7 @@ std::uint64_t WideRows::memory_bytes() const {
   std::uint64_t bytes =
       sizes_.capacity() + begins_.capacity() * sizeof(std::size_t) + ends_.capacity() * sizeof(End);
   const std::size_t words = order_.capacity() + weights_.size() + features_.size() +
-                            open_at_.capacity() + listed_at_.capacity() + listed_.capacity() +
-                            open_.rows.size() + open_.records.size();
+                            open_at_.capacity() + open_.rows.size() + open_.records.size();
   bytes += words * sizeof(std::uint32_t);
   for (const Copies& copies : closed_) {
     bytes += (copies.rows.size() + copies.records.size()) * sizeof(float);
@@ -263,6 +220,7 @@ WideShard::WideShard(const ModelConfig& config, const ShardMap& map, const Kerne
       places_(neurons_.size()) {
   is_lone_.reserve(label_counts.size());
   for (const std::uint32_t count : label_counts) is_lone_.push_back(count < 2 ? 1 : 0);
+  measure_memory();
 }
 
 Result<void> WideShard::load(const ShardRows& rows) {
@@ -275,27 +233,19 @@ Result<void> WideShard::load(const ShardRows& rows) {
                  rows.states[i]);
     owners_[row] = of_row[0];
   }
+  measure_memory();
   return {};
 }
 
 Result<void> WideShard::load_touched(const ShardRows& rows) {
-  const std::size_t width = map_.row_width(shard_);
-  const std::size_t codes = map_.codes_per_row(shard_);
-  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    if (!rows_.is_loaded(rows.rows[i])) {
-      return Error{ErrorCode::kProtocol,
-                   fmt::format("shard {}: row {} was handed over, and the shard does not have it",
-                               raw(shard_), rows.rows[i])};
-    }
-    rows_.touch(rows.rows[i]);
-    rows_.write(rows.rows[i], std::span(rows.values).subspan(i * width, width), rows.states[i],
-                std::span(rows.codes).subspan(i * codes + 1, kWideWeights));
-  }
-  return {};
+  if (rows.rows.empty()) return {};
+  return refuse("shard {}: wide rows are not handed over within a round", raw(shard_));
 }
 
 bool WideShard::step_back(std::uint32_t commits) {
-  return rows_.step_back(commits);
+  const bool is_back = rows_.step_back(commits);
+  measure_memory();
+  return is_back;
 }
 
 // A neuron's rows are those that follow each other and name it. Where a master says otherwise, some
@@ -314,35 +264,16 @@ void WideShard::finish_loading() {
     places_[owners_[first]] = {rows_.begin(first), first,
                                static_cast<std::uint32_t>(end - own.begin())};
   }
+  measure_memory();
 }
 
-void WideShard::match(std::uint32_t neuron, const ExampleView& example, Matches& matches) const {
-  const std::span<const std::uint32_t> own = features(neuron);
-  auto next = own.begin();
-  for (std::size_t k = 0; k < example.features.size(); ++k) {
-    next = std::lower_bound(next, own.end(), example.features[k]);
-    if (next == own.end()) return;
-    if (*next != example.features[k]) continue;
-    matches.push_back({static_cast<std::uint32_t>(next - own.begin()), example.values[k]});
-    ++next;
-  }
-}
-
-void WideShard::match_spread(const ExampleView& example, WideScratch& scratch) {
-  for (std::size_t k = 0; k < example.features.size(); ++k) {
-    const std::uint32_t place = scratch.places[example.features[k]];
-    if (place == 0) continue;
-    scratch.matches.push_back({place - 1, example.values[k]});
-  }
-}
-
-void WideShard::update(std::uint32_t neuron, float step, const Matches& matches) {
+void WideShard::update(std::uint32_t neuron, float step, std::span<const WideMatch> matches) {
   const Place& place = places_[neuron];
   rows_.touch(place.row);
   rows_.bias(place.row) -= step * kBiasSquare;
   float* const weights = rows_.weights() + place.begin;
   std::uint32_t touched = place.row;
-  for (const WideScratch::Match& match : matches) {
+  for (const WideMatch& match : matches) {
     const std::uint32_t row = place.row + match.at / kWideWeights;
     if (row != touched) rows_.touch(row);
     touched = row;
@@ -350,57 +281,32 @@ void WideShard::update(std::uint32_t neuron, float step, const Matches& matches)
   }
 }
 
-void WideShard::train(std::span<const WidePair> pairs, std::span<const ExampleView> examples,
-                      float rate, WideScratch& scratch, ShardOutcome& outcome) {
-  scratch.places.resize(config_.features);
-  for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {
-    while (end < pairs.size() && pairs[end].neuron == pairs[begin].neuron) ++end;
-    train_neuron(pairs.subspan(begin, end - begin), examples, rate, scratch, outcome);
+void WideShard::train(std::uint32_t neuron, std::span<const WideMatch> matches, bool is_true,
+                      float rate, ShardOutcome& outcome) {
+  const Place& place = places_[neuron];
+  const float* const weights = rows_.weights() + place.begin;
+  float score = rows_.bias(place.row);
+  float squares = 0;
+  for (const WideMatch& match : matches) {
+    score += match.value * weights[match.at];
+    squares += match.value * match.value;
   }
-}
-
-void WideShard::train_neuron(std::span<const WidePair> pairs, std::span<const ExampleView> examples,
-                             float rate, WideScratch& scratch, ShardOutcome& outcome) {
-  const std::uint32_t neuron = pairs.front().neuron;
-  const float own = rows_.state(places_[neuron].row);
-  const bool is_spread = pairs.size() >= kPairsSpread;
-  const std::span<const std::uint32_t> features = this->features(neuron);
-  for (std::uint32_t i = 0; is_spread && i < features.size(); ++i) {
-    scratch.places[features[i]] = i + 1;
-  }
-  const float* const weights = this->weights(neuron);
-  // Whole lanes, as the kernel has them; one is in use, since each pair sees the update of the one
-  // before.
+  if (is_true) score -= rows_.state(place.row) * squares;
+  // Whole lanes, as the kernel has them; one is in use, since each pair of a neuron sees the update
+  // of the one before.
   std::array<float, kLanes> scores{};
   std::array<float, kLanes> probabilities{};
   std::array<float, kLanes> losses{};
-  for (const WidePair& pair : pairs) {
-    scratch.matches.clear();
-    if (is_spread) {
-      match_spread(examples[pair.example], scratch);
-    } else {
-      match(neuron, examples[pair.example], scratch.matches);
-    }
-    float score = bias(neuron);
-    float squares = 0;
-    for (const WideScratch::Match& match : scratch.matches) {
-      score += match.value * weights[match.at];
-      squares += match.value * match.value;
-    }
-    if (pair.is_true != 0) score -= own * squares;
-    scores[0] = score;
-    kernels_.logistic(scores.data(), probabilities.data(), losses.data(), kLanes);
-    const float probability = probabilities[0];
-    const float loss = std::clamp(losses[0] - (pair.is_true != 0 ? score : 0.0F), 0.0F, kLossMax);
-    outcome.loss += static_cast<std::int64_t>(loss * kLossUnits + 0.5F);
-    outcome.gradient_digest +=
-        mix64(std::bit_cast<std::uint32_t>(score) | std::uint64_t{neuron} << 32);
-    ++outcome.active;
-    const bool teaches = pair.is_true != 0 ? is_lone_[neuron] == 0 : probability >= kProbabilityMin;
-    if (!teaches) continue;
-    update(neuron, rate * (probability - static_cast<float>(pair.is_true)), scratch.matches);
-  }
-  for (std::size_t i = 0; is_spread && i < features.size(); ++i) scratch.places[features[i]] = 0;
+  scores[0] = score;
+  kernels_.logistic(scores.data(), probabilities.data(), losses.data(), kLanes);
+  const float probability = probabilities[0];
+  const float loss = std::clamp(losses[0] - (is_true ? score : 0.0F), 0.0F, kLossMax);
+  outcome.loss += static_cast<std::int64_t>(loss * kLossUnits + 0.5F);
+  outcome.gradient_digest +=
+      mix64(std::bit_cast<std::uint32_t>(score) | std::uint64_t{neuron} << 32);
+  ++outcome.active;
+  const bool teaches = is_true ? is_lone_[neuron] == 0 : probability >= kProbabilityMin;
+  if (teaches) update(neuron, rate * (probability - (is_true ? 1.0F : 0.0F)), matches);
 }
 
 std::vector<SparseUpdate> WideShard::commit() {
@@ -414,33 +320,13 @@ std::vector<SparseUpdate> WideShard::commit() {
   }
   if (parts.size() > 1 && parts.back().rows.empty()) parts.pop_back();
   rows_.end_commit();
+  measure_memory();
   return parts;
 }
 
-std::vector<ShardRows> WideShard::touched_rows() const {
-  const std::size_t width = map_.row_width(shard_);
-  const std::size_t part_rows = rows_per_message((width + 3 + kWideWeights) * sizeof(float) + 1);
-  std::vector<ShardRows> parts(1);
-  for (const std::uint32_t row : rows_.touched()) {
-    if (parts.back().rows.size() == part_rows) parts.emplace_back();
-    ShardRows& part = parts.back();
-    part.rows.push_back(row);
-    part.values.resize(part.rows.size() * width);
-    rows_.read(row, std::span(part.values).last(width));
-    part.states.push_back(rows_.state(row));
-    part.codes.push_back(owners_[row]);
-    const float* const listed = rows_.listed(row);
-    for (std::uint32_t i = 0; i < kWideWeights; ++i) {
-      part.codes.push_back(i < rows_.size(row) ? std::bit_cast<std::uint32_t>(listed[i]) : 0);
-    }
-    part.stale_codes.push_back(0);
-  }
-  return parts;
-}
-
-std::uint64_t WideShard::memory_bytes() const {
-  return rows_.memory_bytes() + owners_.capacity() * sizeof(std::uint32_t) +
-         places_.capacity() * sizeof(Place) + is_lone_.capacity();
+void WideShard::measure_memory() {
+  memory_bytes_ = rows_.memory_bytes() + owners_.capacity() * sizeof(std::uint32_t) +
+                  places_.capacity() * sizeof(Place) + is_lone_.capacity();
 }
 
 }  // namespace gleaner

@@ -12,9 +12,10 @@
 // state of a neuron's first stored row says how much the square of a feature counts in that part
 // (storage/keep/initial_model.hpp). A label with a single example does not learn from that example.
 //
-// One thread at a time.
+// One thread at a time; threads may take turns.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -32,35 +33,18 @@
 
 namespace gleaner {
 
-// An example trains a neuron: by its place in the batch.
-struct WidePair {
-  std::uint32_t neuron = 0;  // in the shard
-  std::uint32_t example : 31 = 0;
-  std::uint32_t is_true : 1 = 0;
-  friend bool operator==(const WidePair&, const WidePair&) = default;
-};
-
-// Working memory of one thread.
-struct alignas(kCacheLine) WideScratch {
-  // Where a neuron and an example meet: the weight's place in the neuron, and the feature's value.
-  struct Match {
-    std::uint32_t at = 0;
-    float value = 0;
-  };
-
-  std::vector<WidePair> pairs;  // of the shard in hand
-  std::vector<Match> matches;
-  // Features: their place among those of the neuron in hand, from 1 on; 0 between neurons.
-  std::vector<std::uint32_t> places;
+// Where a neuron and an example meet: the weight's place in the neuron, and the feature's value.
+struct WideMatch {
+  std::uint32_t at = 0;
+  float value = 0;
 };
 
 // The stored rows of a wide shard in memory: of each row as many weights as it uses, the rows one
 // behind the other, and copies of a row where somebody will ask for what it was.
 //
-// A row is touched before it changes. That keeps, once a round, the row as the last commit left it,
-// and, where the row has changed in this round already, its weights as the short lists know them
-// (freshen()). The copies of a round outlive its commit: they are the way back to the checkpoint
-// before it, as far as in OutputRows.
+// A row is touched before it changes. That keeps, once a round, the row as the last commit left it.
+// The copies of a round outlive its commit: they are the way back to the checkpoint before it, as
+// far as in OutputRows.
 //
 // Rows are appended in any order, each once, then laid out. One thread at a time; const members:
 // any thread.
@@ -102,22 +86,8 @@ class WideRows {
 
   // Must precede any change of the row.
   void touch(std::uint32_t row) {
-    if (listed_at_[row] == kUnchanged) keep(row);
+    if (open_at_[row] == kUnchanged) keep(row);
   }
-
-  // Sets a touched row; weights that it does not use are ignored. `listed`: the bits of the weights
-  // that the short lists know.
-  void write(std::uint32_t row, std::span<const float> values, float state,
-             std::span<const std::uint32_t> listed);
-
-  // The row's weights as of the last freshen().
-  [[nodiscard]] const float* listed(std::uint32_t row) const;
-
-  // Whether a row has changed since.
-  [[nodiscard]] bool has_unlisted() const { return has_unlisted_; }
-
-  // The short lists are to follow the weights as they stand.
-  void freshen();
 
   // A row as stored.
   void read(std::uint32_t row, std::span<float> values) const;
@@ -125,7 +95,7 @@ class WideRows {
   // Rows touched since the last commit, ascending.
   [[nodiscard]] std::vector<std::uint32_t> touched() const;
 
-  // As OutputRows::commit_row, end_commit and step_back; the lists follow.
+  // As OutputRows::commit_row, end_commit and step_back.
   void commit_row(std::uint32_t row, SparseUpdate& update, const Kernels& kernels);
   void end_commit();
   [[nodiscard]] bool step_back(std::uint32_t commits);
@@ -140,8 +110,7 @@ class WideRows {
   static constexpr std::uint8_t kNotLoaded = 0xff;
   // Instead of the place of a record. A place counts pairs of floats, so that 32 bits are enough.
   static constexpr std::uint32_t kUnchanged = ~0U;
-  static constexpr std::uint32_t kAsCommitted = ~0U - 1;
-  static_assert(std::uint64_t{kWideRowsMax} * (kWideWeights + 2) / 2 < kAsCommitted);
+  static_assert(std::uint64_t{kWideRowsMax} * (kWideWeights + 2) / 2 < kUnchanged);
 
   // The end of a row, behind its weights.
   struct End {
@@ -162,8 +131,6 @@ class WideRows {
   }
 
   void keep(std::uint32_t row);
-  // Appends the row's record, and returns its place.
-  std::uint32_t append_record(std::uint32_t row, AlignedVector<float>& records) const;
   void put_back(const Copies& copies);
 
   std::uint32_t no_feature_;
@@ -173,12 +140,9 @@ class WideRows {
   AlignedVector<float> weights_;
   AlignedVector<std::uint32_t> features_;
   std::vector<End> ends_;
-  std::vector<std::uint32_t> open_at_;    // rows: their place in open_, or kUnchanged
-  std::vector<std::uint32_t> listed_at_;  // rows: in listed_, kAsCommitted (in open_), kUnchanged
-  bool has_unlisted_ = false;
-  AlignedVector<float> listed_;  // records
-  Copies open_;                  // as of the last commit
-  std::vector<Copies> closed_;   // as of the commits before, oldest first; two at most
+  std::vector<std::uint32_t> open_at_;  // rows: their place in open_, or kUnchanged
+  Copies open_;                         // as of the last commit
+  std::vector<Copies> closed_;          // as of the commits before, oldest first; two at most
 };
 
 class WideShard final : public LeasedShard {
@@ -193,6 +157,7 @@ class WideShard final : public LeasedShard {
   [[nodiscard]] NeuronRange neurons() const { return neurons_; }
 
   Result<void> load(const ShardRows& rows) override;
+  // A shard without a hidden layer is handed over between rounds alone, and so without rows.
   Result<void> load_touched(const ShardRows& rows) override;
 
   // Every row of a wide shard is stored.
@@ -200,8 +165,14 @@ class WideShard final : public LeasedShard {
 
   void finish_loading() override;
   bool step_back(std::uint32_t commits) override;
-  [[nodiscard]] std::vector<ShardRows> touched_rows() const override;
-  [[nodiscard]] std::uint64_t memory_bytes() const override;
+
+  [[nodiscard]] std::vector<ShardRows> touched_rows() const override {
+    return std::vector<ShardRows>(1);
+  }
+
+  // While a thread trains the shard, any other may ask for them: they are those of its last
+  // batches.
+  [[nodiscard]] std::uint64_t memory_bytes() const override { return memory_bytes_; }
 
   [[nodiscard]] ShardDigest digest() const override { return rows_.digest(shard_); }
 
@@ -214,37 +185,21 @@ class WideShard final : public LeasedShard {
     return rows_.weights() + places_[neuron].begin;
   }
 
-  // A weight as of the last freshen(): what the index makes its short lists of, whenever it does.
-  [[nodiscard]] float listed_weight(std::uint32_t neuron, std::uint32_t index) const {
-    if (!rows_.has_unlisted()) return weights(neuron)[index];
-    return rows_.listed(places_[neuron].row + index / kWideWeights)[index % kWideWeights];
-  }
-
-  // The short lists are to follow the weights as they stand.
-  void freshen() { rows_.freshen(); }
-
   [[nodiscard]] float bias(std::uint32_t neuron) const { return rows_.bias(places_[neuron].row); }
 
-  // Trains the pairs, ascending by neuron, then example, on the batch's examples, which have unit
-  // length. Adds to `outcome`. `scratch` is the thread's, for any shard.
-  void train(std::span<const WidePair> pairs, std::span<const ExampleView> examples, float rate,
-             WideScratch& scratch, ShardOutcome& outcome);
+  // Trains a neuron on an example, given where they meet in the order of the features, and adds to
+  // `outcome`.
+  void train(std::uint32_t neuron, std::span<const WideMatch> matches, bool is_true, float rate,
+             ShardOutcome& outcome);
+  // Some batches are done.
+  void measure_memory();
 
-  // Ends a round: rounds touched rows to what the update says, freshens the lists, and returns the
-  // update in parts of ascending rows, at least one.
+  // Ends a round: rounds touched rows to what the update says, and returns the update in parts of
+  // ascending rows, at least one.
   std::vector<SparseUpdate> commit();
 
  private:
-  using Matches = std::vector<WideScratch::Match>;
-
-  // Finds where the neuron and the example meet; one is looked up in the other, or in `places`
-  // if the neuron's features have been spread there.
-  void match(std::uint32_t neuron, const ExampleView& example, Matches& matches) const;
-  static void match_spread(const ExampleView& example, WideScratch& scratch);
-  // Trains a neuron's pairs.
-  void train_neuron(std::span<const WidePair> pairs, std::span<const ExampleView> examples,
-                    float rate, WideScratch& scratch, ShardOutcome& outcome);
-  void update(std::uint32_t neuron, float step, const Matches& matches);
+  void update(std::uint32_t neuron, float step, std::span<const WideMatch> matches);
 
   // Where a neuron is. All of its rows but the last are full.
   struct Place {
@@ -262,6 +217,7 @@ class WideShard final : public LeasedShard {
   std::vector<std::uint32_t> owners_;  // stored rows: their neurons
   std::vector<std::uint8_t> is_lone_;  // neurons: the label has one example
   std::vector<Place> places_;          // neurons
+  std::atomic<std::uint64_t> memory_bytes_{0};
 };
 
 }  // namespace gleaner

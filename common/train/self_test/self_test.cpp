@@ -1,4 +1,4 @@
-#include "common/train/self_test.hpp"
+#include "common/train/self_test/self_test.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,62 @@
+// A batch as all wide shards train it: prepared once, then read by any thread. Immutable.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/data/packed_dataset.hpp"
+#include "common/ids.hpp"
+#include "common/model/model_config.hpp"
+#include "common/train/aligned_vector.hpp"
+
+namespace gleaner {
+
+struct WideBatch {
+  struct Label {
+    std::uint32_t neuron = 0;
+    std::uint32_t example = 0;
+    friend auto operator<=>(const Label&, const Label&) = default;
+  };
+
+  BatchIndex batch = 0;
+  // Where an example's features end; they ascend, are known to the model, and have unit length
+  // before some are left out.
+  std::vector<std::uint32_t> ends;
+  AlignedVector<std::uint32_t> features;
+  AlignedVector<float> values;
+  // True labels, as output neurons: ascending by neuron, then example.
+  std::vector<Label> labels;
+  // The examples that drew an example for in-batch negatives, and where they end.
+  std::vector<std::uint32_t> drawer_ends;
+  std::vector<std::uint16_t> drawers;
+
+  [[nodiscard]] std::uint32_t examples() const { return static_cast<std::uint32_t>(ends.size()); }
+
+  [[nodiscard]] std::uint32_t begin(std::uint32_t example) const {
+    return example == 0 ? 0 : ends[example - 1];
+  }
+
+  // The example, without labels.
+  [[nodiscard]] ExampleView example(std::uint32_t index) const {
+    const std::size_t first = begin(index);
+    const std::size_t count = ends[index] - first;
+    return {{}, std::span(features).subspan(first, count), std::span(values).subspan(first, count)};
+  }
+
+  [[nodiscard]] std::span<const std::uint16_t> drawers_of(std::uint32_t example) const {
+    const std::size_t first = example == 0 ? 0 : drawer_ends[example - 1];
+    return std::span(drawers).subspan(first, drawer_ends[example] - first);
+  }
+
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+};
+
+// `examples` are those of the batch, in its order; their labels are output neurons.
+WideBatch prepare_training(const ModelConfig& config, BatchIndex batch,
+                           std::span<const ExampleView> examples);
+// Examples that are scored: nothing is left out or drawn, and there are no labels.
+WideBatch prepare_test(const ModelConfig& config, std::span<const ExampleView> examples);
+
+}  // namespace gleaner

@@ -1,0 +1,269 @@
+#include "common/train/wide/wide_round.hpp"
+
+#include <algorithm>
+
+#include "common/result.hpp"
+
+namespace gleaner {
+namespace {
+
+// Bounds of that which is kept before it is trained: enough pairs to pay for spreading a neuron's
+// features out, and few enough examples for the caches.
+constexpr std::size_t kPairsKept = 1u << 15;
+constexpr std::size_t kFeaturesKept = 1u << 17;
+// Instead of the score of a neuron that the example has as a label.
+constexpr float kIsTrue = -1;
+constexpr std::uint32_t kNoExample = ~0U;
+
+std::size_t part_of(std::uint32_t whole, std::uint32_t shards) {
+  return std::max<std::size_t>(1, whole / shards);
+}
+
+}  // namespace
+
+WideRound::WideRound(const ModelConfig& config, const RunPlan& plan,
+                     std::shared_ptr<WideShard> shard, BatchIndex first)
+    : config_(config),
+      plan_(plan),
+      shard_(std::move(shard)),
+      list_entries_(part_of(config.feature_list, config.output_shards)),
+      listed_(part_of(config.active_cap, config.output_shards)),
+      next_(first),
+      end_(plan.round_end(plan.round_of(first))),
+      numbers_(config.features) {}
+
+void WideRound::number_features() {
+  const std::uint32_t neurons = shard_->neurons().size();
+  for (std::uint32_t n = 0; n < neurons; ++n) numbers_.add(shard_->features(n));
+  numbers_.number();
+  row_begins_.assign(1, 0);
+  for (std::uint32_t n = 0; n < neurons; ++n) {
+    for (const std::uint32_t feature : shard_->features(n)) {
+      row_features_.push_back(numbers_.of(feature));
+    }
+    row_begins_.push_back(row_features_.size());
+  }
+  // A list has room for as many entries as there can be.
+  lists_.assign(numbers_.count(), {});
+  for (const std::uint32_t feature : row_features_) ++lists_[feature].size;
+  std::size_t entries = 0;
+  for (List& list : lists_) {
+    list.begin = static_cast<std::uint32_t>(entries);
+    entries += std::min<std::size_t>(list.size, list_entries_);
+  }
+  entries_.resize(entries);
+  places_.resize(numbers_.count());
+  scores_.resize(neurons);
+  pair_ends_.resize(neurons);
+}
+
+void WideRound::rebuild_lists() {
+  for (List& list : lists_) list.size = 0;
+  for (std::uint32_t n = 0; n + 1 < row_begins_.size(); ++n) {
+    const float* const weights = shard_->weights(n);
+    for (std::size_t i = row_begins_[n]; i < row_begins_[n + 1]; ++i) {
+      const float weight = weights[i - row_begins_[n]];
+      // Written so that a NaN is left out.
+      if (!(weight > 0)) continue;
+      List& list = lists_[row_features_[i]];
+      Entry* const own = entries_.data() + list.begin;
+      // Neurons ascend, so of equal weights this one's comes last.
+      if (list.size == list_entries_ && !(weight > own[list.size - 1].weight)) continue;
+      std::size_t at = list.size < list_entries_ ? list.size++ : list.size - 1;
+      for (; at > 0 && weight > own[at - 1].weight; --at) own[at] = own[at - 1];
+      own[at] = {n, weight};
+    }
+  }
+}
+
+void WideRound::train(const WideBatch& batch, float rate) {
+  GLEANER_CHECK(batch.batch == next_ && !is_done());
+  if (row_begins_.empty()) number_features();
+  if (std::exchange(are_lists_stale_, false)) rebuild_lists();
+  const std::size_t first = kept_.size();
+  choose(batch);
+  for (std::size_t i = first; i < kept_.size(); ++i) {
+    kept_[i].batch = static_cast<std::uint32_t>(outcomes_.size());
+    kept_[i].rate = rate;
+  }
+  outcomes_.push_back({.shard = shard_->id()});
+  are_lists_stale_ = plan_.rehashes_after(next_++);
+  if (are_lists_stale_ || pairs_.size() >= kPairsKept || features_.size() >= kFeaturesKept) flush();
+}
+
+void WideRound::keep(const WideBatch& batch) {
+  std::size_t at = features_.size();
+  features_.resize(at + batch.features.size() + 1);
+  values_.resize(features_.size());
+  std::size_t k = 0;
+  for (const std::uint32_t end : batch.ends) {
+    for (; k < end; ++k) {
+      // Whether the shard has the feature is as good as random: no branch could be foreseen.
+      features_[at] = numbers_.of(batch.features[k]);
+      values_[at] = batch.values[k];
+      at += numbers_.has(batch.features[k]) ? 1 : 0;
+    }
+    kept_.push_back({.end = static_cast<std::uint32_t>(at)});
+  }
+  features_.resize(at);
+  values_.resize(at);
+}
+
+void WideRound::choose(const WideBatch& batch) {
+  const NeuronRange neurons = shard_->neurons();
+  using Label = WideBatch::Label;
+  const auto own = std::ranges::subrange(
+      std::ranges::lower_bound(batch.labels, neurons.begin, {}, &Label::neuron),
+      std::ranges::lower_bound(batch.labels, neurons.end, {}, &Label::neuron));
+  const auto first = static_cast<std::uint32_t>(kept_.size());
+  keep(batch);
+  truths_.clear();
+  for (const Label& label : own) {
+    const std::uint32_t neuron = label.neuron - neurons.begin;
+    add(neuron, first + label.example, true);
+    truths_.push_back({label.example, neuron});
+    if (config_.sampling == Sampling::kAll) continue;
+    for (const std::uint32_t drawer : batch.drawers_of(label.example)) {
+      add(neuron, first + drawer, false);
+    }
+  }
+  std::ranges::sort(truths_);
+  auto next = truths_.begin();
+  for (std::uint32_t e = 0; e < batch.examples(); ++e) {
+    const auto begin = next;
+    while (next != truths_.end() && next->example == e) ++next;
+    if (config_.sampling == Sampling::kLsh) choose_listed(first + e, {begin, next});
+    if (config_.sampling != Sampling::kAll) continue;
+    for (std::uint32_t n = 0; n < neurons.size(); ++n) add(n, first + e, false);
+  }
+}
+
+void WideRound::look_ahead(std::uint32_t example) const {
+  for (std::uint32_t ahead = 2; ahead > 0; --ahead) {
+    if (example + ahead >= kept_.size()) continue;
+    for (std::size_t k = begin_of(example + ahead); k < kept_[example + ahead].end; ++k) {
+      const List& list = lists_[features_[k]];
+      ahead == 2 ? __builtin_prefetch(&list) : __builtin_prefetch(entries_.data() + list.begin);
+    }
+  }
+}
+
+// The neurons that the example's lists name; their scores are added up.
+std::size_t WideRound::add_up(std::uint32_t example) {
+  // Places in memory, which what is written does not move.
+  float* const scores = scores_.data();
+  const Entry* const entries = entries_.data();
+  const List* const lists = lists_.data();
+  std::size_t met = 0;
+  for (std::size_t k = begin_of(example); k < kept_[example].end; ++k) {
+    const float value = values_[k];
+    if (!(value > 0)) continue;
+    const List list = lists[features_[k]];
+    if (met_.size() < met + list.size) met_.resize(2 * (met + list.size));
+    std::uint32_t* const names = met_.data();
+    for (std::uint32_t i = list.begin; i < list.begin + list.size; ++i) {
+      float& score = scores[entries[i].neuron];
+      names[met] = entries[i].neuron;
+      met += score == 0 ? 1 : 0;
+      score += value * entries[i].weight;
+    }
+  }
+  return met;
+}
+
+void WideRound::choose_listed(std::uint32_t example, std::span<const Truth> truths) {
+  look_ahead(example);
+  const std::size_t met = add_up(example);
+  for (const Truth& truth : truths) scores_[truth.neuron] = kIsTrue;
+  best_.clear();
+  float worst = 0;  // of `best_` once it is full
+  const auto before = [](const Entry& a, const Entry& b) {
+    return a.weight > b.weight || (a.weight == b.weight && a.neuron < b.neuron);
+  };
+  for (const std::uint32_t neuron : std::span(met_).first(met)) {
+    const Entry candidate{neuron, scores_[neuron]};
+    if (candidate.weight == kIsTrue) continue;
+    scores_[neuron] = 0;
+    if (candidate.weight < worst) continue;
+    if (best_.size() == listed_) {
+      if (!before(candidate, best_.back())) continue;
+      best_.pop_back();
+    }
+    best_.push_back(candidate);
+    for (std::size_t at = best_.size() - 1; at > 0 && before(candidate, best_[at - 1]); --at) {
+      std::swap(best_[at], best_[at - 1]);
+    }
+    if (best_.size() == listed_) worst = best_.back().weight;
+  }
+  for (const Truth& truth : truths) scores_[truth.neuron] = 0;
+  for (const Entry& chosen : best_) add(chosen.neuron, example, false);
+}
+
+// A counting sort by neuron; the few pairs of a neuron are then sorted by example.
+void WideRound::sort_pairs() {
+  std::ranges::fill(pair_ends_, 0);
+  for (const Pair& pair : pairs_) ++pair_ends_[pair.neuron];
+  std::uint32_t begin = 0;
+  for (std::uint32_t& end : pair_ends_) begin += std::exchange(end, begin);
+  keys_.resize(pairs_.size());
+  for (const Pair& pair : pairs_) keys_[pair_ends_[pair.neuron]++] = pair.key;
+}
+
+void WideRound::flush() {
+  sort_pairs();
+  std::uint32_t begin = 0;
+  for (std::uint32_t neuron = 0; neuron < pair_ends_.size(); ++neuron) {
+    const std::uint32_t end = pair_ends_[neuron];
+    if (begin < end) train_neuron(neuron, std::span(keys_).subspan(begin, end - begin));
+    begin = end;
+  }
+  shard_->measure_memory();
+  kept_.clear();
+  features_.clear();
+  values_.clear();
+  pairs_.clear();
+}
+
+void WideRound::train_neuron(std::uint32_t neuron, std::span<std::uint32_t> keys) {
+  std::ranges::sort(keys);
+  const auto features =
+      std::span(row_features_)
+          .subspan(row_begins_[neuron], row_begins_[neuron + 1] - row_begins_[neuron]);
+  for (std::uint32_t i = 0; i < features.size(); ++i) places_[features[i]] = i + 1;
+  std::uint32_t last = kNoExample;
+  for (const std::uint32_t key : keys) {
+    const std::uint32_t example = key / 2;
+    if (example == std::exchange(last, example)) continue;
+    const Kept& kept = kept_[example];
+    matches_.clear();
+    for (std::size_t k = begin_of(example); k < kept.end; ++k) {
+      const std::uint32_t place = places_[features_[k]];
+      if (place != 0) matches_.push_back({place - 1, values_[k]});
+    }
+    shard_->train(neuron, matches_, key % 2 == 0, kept.rate, outcomes_[kept.batch]);
+  }
+  for (const std::uint32_t feature : features) places_[feature] = 0;
+}
+
+std::pair<ShardOutcome, ShardOutcome> WideRound::sums() const {
+  GLEANER_CHECK(is_done());
+  ShardOutcome others{.shard = shard_->id()};
+  for (const ShardOutcome& outcome : std::span(outcomes_).subspan(1)) {
+    others.gradient_digest += outcome.gradient_digest;
+    others.loss += outcome.loss;
+    others.active += outcome.active;
+  }
+  return {outcomes_.front(), others};
+}
+
+std::uint64_t WideRound::memory_bytes() const {
+  const std::size_t words = row_features_.capacity() + features_.capacity() + values_.capacity() +
+                            places_.capacity() + scores_.capacity() + met_.capacity() +
+                            pair_ends_.capacity() + keys_.capacity();
+  const std::size_t pairs = lists_.capacity() + entries_.capacity() + row_begins_.capacity() +
+                            pairs_.capacity() + truths_.capacity() + matches_.capacity();
+  return numbers_.memory_bytes() + words * 4 + pairs * 8 + kept_.capacity() * sizeof(Kept) +
+         outcomes_.capacity() * sizeof(ShardOutcome);
+}
+
+}  // namespace gleaner

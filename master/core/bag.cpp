@@ -1,0 +1,554 @@
+#include "master/core/bag.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/limits.hpp"
+#include "common/text.hpp"
+#include "schema/quantized_batch.hpp"
+
+namespace gleaner {
+namespace {
+
+// Volunteers with nothing to do that are looked at after one event.
+constexpr std::size_t kHungryMax = 1024;
+// Pieces to be done again that are offered to one volunteer, and for which a referee is called.
+constexpr std::size_t kAuditsMax = 64;
+// Pieces that are out, of which one volunteer may do a spare.
+constexpr std::size_t kSparesMax = 256;
+// A spare of a shard-round is done when it has been out for as many times as long as it takes.
+constexpr double kSpareAfter = 1.5;
+constexpr Micros kSpareAfterLeast{1'000'000};
+
+// The checkpoint as of which the rows are for it.
+RoundIndex base_of(const AuditPiece& piece) {
+  return piece.is_scores ? piece.round + 1 : piece.round;
+}
+
+}  // namespace
+
+Bag::Bag(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
+         UnitLedger& ledger, ShardRounds& work, Rounds& rounds, RoundMeter& meter)
+    : run_(run),
+      outbox_(outbox),
+      sessions_(sessions),
+      placement_(placement),
+      leases_(placement.leases()),
+      shadow_leases_(placement.shadows()),
+      ledger_(ledger),
+      work_(work),
+      rounds_(rounds),
+      meter_(meter),
+      index_(run.map.output_shards()) {
+  for (std::uint32_t s = 0; s < run.map.output_shards(); ++s) {
+    leases_.at(ShardId{s}).committed = work_.settled_before(ShardId{s});
+    file(ShardId{s});
+  }
+}
+
+// ---- What there is -----------------------------------------------------------------------------
+
+RoundIndex Bag::next_round(const ShardLease& lease, ShardId shard) const {
+  const RoundIndex at =
+      lease.state == LeaseState::kFree ? lease.committed : run_.plan.round_of(lease.next_batch);
+  return at > 0 && work_.owes_scores(at, shard) ? at - 1 : at;
+}
+
+void Bag::file(ShardId shard) {
+  using Kind = LeaseIndex::Kind;
+  const ShardLease& lease = leases_.at(shard);
+  if (lease.state == LeaseState::kFree) work_.drop_unfinished(shard);
+  LeaseIndex::Entry entry{Kind::kOut, next_round(lease, shard), lease.holder, outbox_.now()};
+  if (lease.state == LeaseState::kFree) {
+    entry.kind = work_.is_being_stored(lease.committed, shard) ? Kind::kNowhere : Kind::kFree;
+  } else if (is_idle(lease, shard)) {
+    entry.kind = Kind::kIdle;
+    due_.insert(lease.holder);
+  } else if (const auto piece = piece_out(shard)) {
+    entry.round = piece->round;
+  }
+  has_news_ = has_news_ || entry.kind == Kind::kFree || entry.kind == Kind::kIdle;
+  index_.put(shard, entry);
+}
+
+bool Bag::is_idle(const ShardLease& lease, ShardId shard) const {
+  return lease.state == LeaseState::kReady &&
+         !sessions_.at(lease.holder).has_unit_out(shard, ~BatchIndex{0});
+}
+
+bool Bag::is_stored(const ShardLease& lease) const {
+  return lease.committed >= run_.plan.round_of(lease.next_batch);
+}
+
+void Bag::file_changed() {
+  for (const ShardId shard : leases_.take_changed()) {
+    if (raw(shard) < run_.map.output_shards()) file(shard);
+  }
+  for (const ShardId shard : shadow_leases_.take_changed()) shadow_changed(shard);
+}
+
+void Bag::shadow_changed(ShardId shard) {
+  const ShardLease& shadow = shadow_leases_.at(shard);
+  const auto purpose = shadows_.find(shard);
+  if (purpose == shadows_.end()) return;
+  if (shadow.state == LeaseState::kFree) {
+    shadows_.erase(purpose);
+    work_.stop_again(shard);
+    has_news_ = true;
+  } else if (!purpose->second.is_spare && !work_.is_done_again(shard)) {
+    end_shadow(shard);
+  } else if (shadow.state == LeaseState::kReady && !purpose->second.is_begun) {
+    begin_shadow(shard, shadow.holder, sessions_.at(shadow.holder));
+  }
+}
+
+// ---- Who gets what -----------------------------------------------------------------------------
+
+void Bag::lend() {
+  const RoundIndex open_end = rounds_.open_end();
+  has_news_ = has_news_ || open_end != open_end_ || is_all_due_ || run_.config.looks_at_all;
+  open_end_ = open_end;
+  if (std::exchange(is_all_due_, false)) {
+    for (const auto& [id, session] : sessions_.all()) due_.insert(id);
+  }
+  file_changed();
+  take_spoiled();
+  file_changed();
+  while (!due_.empty()) {
+    const SessionId next = *due_.begin();
+    due_.erase(due_.begin());
+    give(next);
+    file_changed();
+  }
+  has_news_ = work_.take_news() || has_news_;
+  if (!std::exchange(has_news_, false) || !is_anything_left()) return;
+  std::size_t looked_at = 0;
+  for (const SessionId id : std::set<SessionId>(hungry_)) {
+    if (++looked_at > kHungryMax || !is_anything_left()) break;
+    give(id);
+    file_changed();
+  }
+  is_after_tick_ = false;
+  has_news_ = looked_at > kHungryMax;
+}
+
+bool Bag::is_anything_left() const {
+  const auto has_open = [&](const auto& pieces) {
+    return !pieces.empty() && std::get<0>(*pieces.begin()) < open_end_;
+  };
+  return has_open(index_.free()) || has_open(index_.rich()) || !work_.wanted().empty() ||
+         is_after_tick_;
+}
+
+std::size_t Bag::hands(const SessionState& session) const {
+  // Until a stranger has done something that counts, it may be worth nothing.
+  if (sessions_.is_audited(session) && !session.is_proven) return 1;
+  const std::size_t threads = threads_of(session);
+  if (session.compute_us <= 0 || session.round_trip_us <= 0) return threads + 1;
+  const double unit_us = session.compute_us * static_cast<double>(run_.plan.round_end(0));
+  const double over_link = std::ceil(static_cast<double>(session.round_trip_us) *
+                                     static_cast<double>(threads) / unit_us);
+  return threads + 1 + std::min(2 * threads + 2, static_cast<std::size_t>(over_link));
+}
+
+std::size_t Bag::in_hand(SessionId id) const {
+  return leases_.count_held_by(id) - index_.idle_at(id).size() + shadow_leases_.count_held_by(id);
+}
+
+bool Bag::is_needed(const SessionState& session) const {
+  if (!sessions_.is_quarantined(session)) return true;
+  return std::ranges::none_of(sessions_.all(), [&](const auto& entry) {
+    const SessionState& other = entry.second;
+    return other.phase == SessionPhase::kActive && !other.is_paused() && !other.is_referee() &&
+           !sessions_.is_quarantined(other);
+  });
+}
+
+bool Bag::may_work(const SessionState& session) const {
+  return session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused() &&
+         !placement_.is_quiet(session) && is_needed(session);
+}
+
+void Bag::give(SessionId id) {
+  hungry_.erase(id);
+  SessionState* const session = sessions_.find(id);
+  if (session == nullptr || !may_work(*session)) return;
+  while (in_hand(id) < hands(*session)) {
+    if (!give_one(id, *session)) {
+      hungry_.insert(id);
+      return;
+    }
+    session->no_shards.clear();
+    file_changed();
+  }
+}
+
+std::optional<Bag::Piece> Bag::first_idle(SessionId id) const {
+  const std::set<Piece>& idle = index_.idle_at(id);
+  if (idle.empty() || idle.begin()->first >= open_end_) return std::nullopt;
+  return *idle.begin();
+}
+
+std::optional<Bag::Piece> Bag::first_free(SessionId id) const {
+  if (placement_.rejoin_until()) return std::nullopt;
+  for (const Piece& piece : index_.free()) {
+    if (piece.first >= open_end_) break;
+    const ShardLease& shadow = shadow_leases_.at(piece.second);
+    if (shadow.state == LeaseState::kFree || shadow.holder != id) return piece;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::pair<Bag::Piece, SessionId>> Bag::stealable(SessionId thief) const {
+  for (const auto& [round, count, holder] : index_.rich()) {
+    if (round >= open_end_) break;
+    if (holder == thief) continue;
+    const std::set<Piece>& idle = index_.idle_at(holder);
+    // The last one of the earliest round: the holder comes to it last.
+    auto piece = idle.lower_bound({round + 1, ShardId{0}});
+    while (piece != idle.begin()) {
+      --piece;
+      const ShardLease& shadow = shadow_leases_.at(piece->second);
+      const bool is_mine = shadow.state != LeaseState::kFree && shadow.holder == thief;
+      if (is_stored(leases_.at(piece->second)) && !is_mine) return std::pair(*piece, holder);
+    }
+  }
+  return std::nullopt;
+}
+
+bool Bag::may_do_again(SessionId id, const SessionState& session, const AuditPiece& piece) const {
+  if (!work_.may_audit(piece, session.standing.identity, session.standing, session.is_trusted())) {
+    return false;
+  }
+  const bool is_last_resort = work_.is_disputed(piece) || for_referee_.contains(piece);
+  if (session.is_referee() && !is_last_resort) return false;
+  const RoundIndex base = base_of(piece);
+  const ShardLease& lease = leases_.at(piece.shard);
+  if (shadow_leases_.at(piece.shard).state != LeaseState::kFree || lease.committed < base) {
+    return false;
+  }
+  const bool is_own = lease.state != LeaseState::kFree && lease.holder == id;
+  return !is_own || (is_idle(lease, piece.shard) && is_stored(lease));
+}
+
+std::optional<AuditPiece> Bag::audit_for(SessionId id, const SessionState& session) const {
+  std::size_t looked_at = 0;
+  for (const AuditPiece& piece : work_.wanted()) {
+    if (++looked_at > kAuditsMax) break;
+    if (may_do_again(id, session, piece)) return piece;
+  }
+  return std::nullopt;
+}
+
+bool Bag::give_one(SessionId id, SessionState& session) {
+  const std::optional<AuditPiece> audit = audit_for(id, session);
+  if (session.is_referee()) return audit && take_audit(id, session, *audit);
+  const std::optional<Piece> own = first_idle(id);
+  const std::optional<Piece> free = first_free(id);
+  const auto theft = stealable(id);
+  const auto round_of = [](const auto& piece) { return piece ? piece->first : ~RoundIndex{0}; };
+  const RoundIndex again = audit ? audit->round : ~RoundIndex{0};
+  const RoundIndex best = std::min({round_of(own), round_of(free), again});
+  if (theft && theft->first.first < best) {
+    // Its holder comes to the last few soon.
+    const auto& [piece, holder] = *theft;
+    const bool is_long = index_.idle_at(holder).size() > threads_of(sessions_.at(holder));
+    const bool is_able = may_work(sessions_.at(holder));
+    if ((is_long || !is_able || best == ~RoundIndex{0}) && take_idle(id, piece.second)) return true;
+  }
+  if (take_spare(id, session, best, false)) return true;
+  if (own && own->first == best) {
+    begin(own->second, id, session);
+    return true;
+  }
+  if (free && free->first == best && take_free(id, session, free->second)) return true;
+  if (audit && take_audit(id, session, *audit)) return true;
+  if (own) {
+    begin(own->second, id, session);
+    return true;
+  }
+  return take_spare(id, session, ~RoundIndex{0}, true);
+}
+
+bool Bag::make_room(SessionId id, SessionState& session) {
+  while (!placement_.has_room_for_shadows(id, session, 1)) {
+    const std::set<Piece>& idle = index_.idle_at(id);
+    auto last = idle.end();
+    do {
+      if (last == idle.begin()) return false;
+      --last;
+    } while (!is_stored(leases_.at(last->second)));
+    revoke(leases_, last->second);
+    file_changed();
+  }
+  return true;
+}
+
+bool Bag::take_free(SessionId id, SessionState& session, ShardId shard) {
+  if (!make_room(id, session)) return false;
+  placement_.lend(shard, id);
+  return true;
+}
+
+bool Bag::take_idle(SessionId id, ShardId shard) {
+  SessionState& session = sessions_.at(id);
+  if (!make_room(id, session)) return false;
+  leases_.at(shard).held_before = sessions_.name_of(leases_.at(shard).holder);
+  leases_.at(shard).moved_why = "another volunteer comes to it sooner";
+  revoke(leases_, shard);
+  placement_.lend(shard, id);
+  return true;
+}
+
+bool Bag::take_audit(SessionId id, SessionState& session, const AuditPiece& piece) {
+  const ShardLease& lease = leases_.at(piece.shard);
+  if (lease.state != LeaseState::kFree && lease.holder == id) revoke(leases_, piece.shard);
+  if (!make_room(id, session)) return false;
+  shadows_[piece.shard] = {piece, false, false};
+  work_.begin_again(piece, doer(id, session));
+  placement_.lend_shadow(piece.shard, id, base_of(piece));
+  return true;
+}
+
+std::optional<AuditPiece> Bag::piece_out(ShardId shard) const {
+  const ShardLease& lease = leases_.at(shard);
+  const RoundIndex at = run_.plan.round_of(lease.next_batch);
+  const bool trains =
+      lease.state == LeaseState::kReady && at > 0 && !work_.has_result(at - 1, shard);
+  if (trains && lease.committed == at - 1) return AuditPiece{at - 1, shard, false};
+  if (trains || lease.committed != at) return std::nullopt;
+  if (work_.owes_scores(at, shard)) return AuditPiece{at - 1, shard, true};
+  if (lease.state != LeaseState::kLoading || at >= open_end_) return std::nullopt;
+  return AuditPiece{at, shard, false};
+}
+
+bool Bag::take_spare(SessionId id, SessionState& session, RoundIndex end, bool is_idle) {
+  if (sessions_.is_audited(session)) return false;
+  const double unit_us = session.compute_us * static_cast<double>(run_.plan.round_end(0));
+  const Micros patience =
+      std::max(kSpareAfterLeast, Micros(static_cast<std::int64_t>(kSpareAfter * unit_us)));
+  std::size_t looked_at = 0;
+  for (const auto& [round, since, shard] : index_.out()) {
+    if (++looked_at > kSparesMax || round >= end) break;
+    const ShardLease& lease = leases_.at(shard);
+    const bool is_late = (is_idle && sessions_.last_tick() - since >= patience) ||
+                         placement_.is_quiet(sessions_.at(lease.holder));
+    if (!is_late || lease.holder == id || shadow_leases_.at(shard).state != LeaseState::kFree) {
+      continue;
+    }
+    const std::optional<AuditPiece> piece = piece_out(shard);
+    if (!piece) continue;
+    if (!make_room(id, session)) return false;
+    shadows_[shard] = {*piece, true, false};
+    placement_.lend_shadow(shard, id, base_of(*piece));
+    return true;
+  }
+  return false;
+}
+
+// ---- Units -------------------------------------------------------------------------------------
+
+void Bag::begin(ShardId shard, SessionId id, SessionState& session) {
+  ShardLease& lease = leases_.at(shard);
+  const LeaseRef ref{shard, lease.epoch};
+  const RoundIndex round = run_.plan.round_of(lease.next_batch);
+  if (work_.owes_scores(round, shard)) ledger_.send_scoring(id, session, ref, round, false);
+  if (round < open_end_) {
+    lease.next_batch = run_.plan.round_end(round);
+    ledger_.send_round(id, session, ref, round, false);
+    if (work_.owes_scores(round + 1, shard))
+      ledger_.send_scoring(id, session, ref, round + 1, false);
+  }
+  file(shard);
+}
+
+void Bag::begin_shadow(ShardId shard, SessionId id, SessionState& session) {
+  Shadow& shadow = shadows_.at(shard);
+  shadow.is_begun = true;
+  ShardLease& lease = shadow_leases_.at(shard);
+  const LeaseRef ref{shard, lease.epoch};
+  if (shadow.piece.is_scores) {
+    ledger_.send_scoring(id, session, ref, shadow.piece.round + 1, true);
+    return;
+  }
+  lease.next_batch = run_.plan.round_end(shadow.piece.round);
+  ledger_.send_round(id, session, ref, shadow.piece.round, true);
+}
+
+Doer Bag::doer(SessionId id, const SessionState& session) const {
+  return {session.who(id), session.is_trusted()};
+}
+
+Result<void> Bag::receive(SessionId id, SessionState& session, UnitResult& result) {
+  due_.insert(id);
+  if (!session.units.contains(result.unit) && ledger_.was_sent(result.unit)) return {};
+  const Result<UnitInFlight> taken = ledger_.take(session, result.unit, UnitInFlight::Kind::kTrain);
+  if (!taken) return taken.error();
+  const UnitInFlight& unit = *taken;
+  AccountRecord& account = sessions_.account(session);
+  if (auto fits = UnitLedger::check(unit, result); !fits) {
+    ++account.units_refused;
+    return fits;
+  }
+  const ShardId shard = unit.leases.front().shard;
+  const RoundIndex round = run_.plan.round_of(unit.first);
+  ++account.units;
+  account.examples += unit.examples;
+  account.unit_examples += std::max<std::uint64_t>(1, unit.examples / run_.map.output_shards());
+  ledger_.measure(session, unit, result.compute_us);
+  const auto shadow = unit.audit ? shadows_.find(shard) : shadows_.end();
+  if (unit.audit && shadow == shadows_.end()) return {};
+  if (unit.audit && !shadow->second.is_spare) {
+    work_.answered_again(shard, result);
+  } else if (unit.audit && work_.has_result(round, shard)) {
+    end_shadow(shard);
+    return {};
+  } else {
+    if (unit.audit) swap_in_spare(shard);
+    work_.answered(round, shard, doer(id, session), result);
+    meter_.shard_round(unit.examples, run_.map.output_shards(), sessions_.active());
+    review_spare(round, shard);
+  }
+  placement_.note_outstanding_commits(id, session, unit.leases);
+  file(shard);
+  return {};
+}
+
+Result<void> Bag::receive(SessionId id, SessionState& session, EvalResult& result) {
+  due_.insert(id);
+  if (!session.units.contains(result.unit) && ledger_.was_sent(result.unit)) return {};
+  const Result<UnitInFlight> taken =
+      ledger_.take(session, result.unit, UnitInFlight::Kind::kEvaluate);
+  if (!taken) return taken.error();
+  const UnitInFlight& unit = *taken;
+  if (!ledger_.fits(unit, result)) {
+    ++sessions_.account(session).units_refused;
+    return protocol_error("a result that does not fit unit {}", raw(result.unit));
+  }
+  ++sessions_.account(session).units;
+  const ShardId shard = unit.leases.front().shard;
+  const RoundIndex checkpoint = run_.plan.round_of(unit.first);
+  const auto shadow = unit.audit ? shadows_.find(shard) : shadows_.end();
+  if (unit.audit && shadow == shadows_.end()) return {};
+  if (unit.audit && !shadow->second.is_spare) {
+    work_.scored_again(shard, result);
+    shadow_leases_.note_changed(shard);
+    return {};
+  }
+  work_.scored(checkpoint, shard, doer(id, session),
+               static_cast<std::uint32_t>(unit.eval_begin / kScoreChunk), std::move(result));
+  // A spare is of no use any more.
+  const bool is_scored = !work_.owes_scores(checkpoint, shard);
+  if (is_scored && shadows_.contains(shard) &&
+      shadows_.at(shard).piece == AuditPiece{checkpoint - 1, shard, true}) {
+    if (shadows_.at(shard).is_spare) end_shadow(shard);
+  }
+  file(shard);
+  return {};
+}
+
+// The holder has finished what it had begun; what it had not begun is cancelled.
+Result<void> Bag::receive(SessionId id, SessionState& session, const HandOver& part) {
+  ShardLease* const lease = leases_.find(part.lease, id);
+  if (lease == nullptr) return {};
+  if (lease->state != LeaseState::kReleasing || part.parts != 1 || !part.rows.rows.empty() ||
+      part.base_round != lease->next_commit) {
+    return protocol_error("a hand-over of shard {} that does not fit the lease",
+                          raw(part.lease.shard));
+  }
+  ledger_.cancel(session, part.lease);
+  lease->held_before = session.name();
+  leases_.release(part.lease.shard, outbox_.now());
+  return {};
+}
+
+// ---- Leases that end ---------------------------------------------------------------------------
+
+void Bag::revoke(LeaseTable& table, ShardId shard) {
+  const ShardLease& lease = table.at(shard);
+  if (lease.state == LeaseState::kFree) return;
+  const LeaseRef ref{shard, lease.epoch};
+  outbox_.send(lease.holder, Revoke{ref});
+  ledger_.cancel(sessions_.at(lease.holder), ref);
+  due_.insert(lease.holder);
+  table.release(shard, outbox_.now());
+}
+
+void Bag::end_shadow(ShardId shard) {
+  revoke(shadow_leases_, shard);
+  shadows_.erase(shard);
+  work_.stop_again(shard);
+  has_news_ = true;
+}
+
+void Bag::review_spare(RoundIndex round, ShardId shard) {
+  const auto shadow = shadows_.find(shard);
+  if (shadow == shadows_.end() || !shadow->second.is_spare) return;
+  const SessionId id = shadow_leases_.at(shard).holder;
+  const SessionState& session = sessions_.at(id);
+  const AuditPiece piece{round, shard, false};
+  const bool is_wanted =
+      shadow->second.piece == piece && work_.will_be_audited(piece) &&
+      work_.may_audit(piece, session.standing.identity, session.standing, session.is_trusted());
+  if (!is_wanted) return end_shadow(shard);
+  shadow->second.is_spare = false;
+  work_.begin_again(piece, doer(id, session));
+}
+
+void Bag::swap_in_spare(ShardId shard) {
+  revoke(leases_, shard);
+  placement_.take_over(shard);
+  shadows_.erase(shard);
+}
+
+void Bag::take_spoiled() {
+  for (const auto& [shard, round] : work_.take_spoiled()) {
+    revoke(leases_, shard);
+    if (shadows_.contains(shard)) end_shadow(shard);
+    rounds_.forget_commits(shard, round);
+    ShardLease& lease = leases_.at(shard);
+    lease.committed = std::min(lease.committed, round);
+    lease.moved_why = "what was done with it was false, and is done again";
+    file(shard);
+    has_news_ = true;
+  }
+}
+
+void Bag::session_gone(SessionId id) {
+  due_.erase(id);
+  hungry_.erase(id);
+  has_news_ = true;
+}
+
+// ---- Time --------------------------------------------------------------------------------------
+
+void Bag::tick() {
+  has_news_ = is_after_tick_ = true;
+  look_for_referee();
+  for (const SessionId id : hungry_) {
+    SessionState& session = sessions_.at(id);
+    if (leases_.count_held_by(id) > 0 || !session.no_shards.empty()) continue;
+    session.no_shards = fmt::format("all of the {} are being trained by others",
+                                    counted(run_.map.output_shards(), "shard"));
+  }
+}
+
+void Bag::look_for_referee() {
+  for_referee_.clear();
+  std::size_t looked_at = 0;
+  for (const AuditPiece& piece : work_.wanted()) {
+    if (++looked_at > kAuditsMax) break;
+    const bool has_somebody = std::ranges::any_of(sessions_.all(), [&](const auto& entry) {
+      const SessionState& session = entry.second;
+      return !session.is_referee() && may_work(session) &&
+             work_.may_audit(piece, session.standing.identity, session.standing,
+                             session.is_trusted());
+    });
+    if (!has_somebody) for_referee_.insert(piece);
+  }
+  wants_referee_ = !for_referee_.empty();
+}
+
+}  // namespace gleaner

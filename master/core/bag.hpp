@@ -1,0 +1,152 @@
+// The bag of a run without a hidden layer: which shard-round each volunteer does next. Used from
+// the core only.
+//
+// Every shard has one next shard-round, that behind its last commit; nothing else does it wait for.
+// A volunteer has in hand what its threads work on and a little more, so that none of them waits
+// for the link. The shards that it has worked on stay with it, *idle*, and it goes on with them
+// unless somebody else takes them first: an idle shard has nothing that is not in its commits.
+//
+// Of what there is to do, a volunteer gets the earliest round first; of one round, first what it
+// has in memory, then what nobody has, then work to be done again (audits), then what lies idle at
+// others. When nothing is left, a trusted volunteer does as a *spare* what has been out for long;
+// whoever answers first goes on with the shard.
+//
+// Invariants
+// - A volunteer holds a shard under one lease at a time.
+// - What is done again stands in Placement::shadows; it is a spare, or a piece of ShardRounds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "master/core/lease_index.hpp"
+#include "master/core/placement.hpp"
+#include "master/core/rounds.hpp"
+#include "master/core/sessions.hpp"
+#include "master/core/shard_rounds.hpp"
+#include "master/core/unit_ledger.hpp"
+
+namespace gleaner {
+
+class Bag {
+ public:
+  // All of it outlives the bag.
+  Bag(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
+      UnitLedger& ledger, ShardRounds& work, Rounds& rounds, RoundMeter& meter);
+
+  // Gives volunteers work where something has changed.
+  void lend();
+
+  // -- events
+  // Something about a volunteer: it can do more or less.
+  void heard(SessionId id) { due_.insert(id); }
+
+  // Anything may have changed.
+  void look_at_all() { is_all_due_ = true; }
+
+  void tick();
+  void session_gone(SessionId id);
+
+  // -- answers. An error ends the session.
+  Result<void> receive(SessionId id, SessionState& session, UnitResult& result);
+  Result<void> receive(SessionId id, SessionState& session, EvalResult& result);
+  Result<void> receive(SessionId id, SessionState& session, const HandOver& part);
+
+  // Whether nobody who is here may do a piece again that the run waits for.
+  [[nodiscard]] bool wants_referee() const { return wants_referee_; }
+
+ private:
+  // The purpose of a shadow lease.
+  struct Shadow {
+    AuditPiece piece;
+    bool is_spare = false;
+    bool is_begun = false;
+  };
+
+  using Piece = LeaseIndex::Piece;
+
+  // Files the shard's lease where it belongs now.
+  void file(ShardId shard);
+  // Files what has changed, and begins what is loaded.
+  void file_changed();
+  void shadow_changed(ShardId shard);
+  // Whether the holder has the shard and nothing to do on it.
+  [[nodiscard]] bool is_idle(const ShardLease& lease, ShardId shard) const;
+  // Whether all that the holder did with the shard is in the store.
+  [[nodiscard]] bool is_stored(const ShardLease& lease) const;
+  // Whether there is something that a volunteer without work might do.
+  [[nodiscard]] bool is_anything_left() const;
+  // The round of the shard's next piece of work; scores at a checkpoint belong to the round before.
+  [[nodiscard]] RoundIndex next_round(const ShardLease& lease, ShardId shard) const;
+
+  // Pieces of work that the volunteer may have in hand.
+  [[nodiscard]] std::size_t hands(const SessionState& session) const;
+  [[nodiscard]] std::size_t in_hand(SessionId id) const;
+  [[nodiscard]] bool may_work(const SessionState& session) const;
+  // Whether nobody who is here can do without the quarantined one.
+  [[nodiscard]] bool is_needed(const SessionState& session) const;
+  void give(SessionId id);
+  // False when there is nothing for it.
+  bool give_one(SessionId id, SessionState& session);
+  bool take_free(SessionId id, SessionState& session, ShardId shard);
+  bool take_idle(SessionId id, ShardId shard);
+  bool take_audit(SessionId id, SessionState& session, const AuditPiece& piece);
+  // A spare of a round before `end`: of a volunteer that may be dead, or, for one that has nothing
+  // else to do, of one that is slow.
+  bool take_spare(SessionId id, SessionState& session, RoundIndex end, bool is_idle);
+  // The piece that the shard's holder is at, where another volunteer could do the same from stored
+  // rows.
+  [[nodiscard]] std::optional<AuditPiece> piece_out(ShardId shard) const;
+  // Makes room in the volunteer's memory for one more shard.
+  bool make_room(SessionId id, SessionState& session);
+  [[nodiscard]] std::optional<AuditPiece> audit_for(SessionId id,
+                                                    const SessionState& session) const;
+  [[nodiscard]] bool may_do_again(SessionId id, const SessionState& session,
+                                  const AuditPiece& piece) const;
+  // The session with most idle shards of the earliest round, and that shard.
+  [[nodiscard]] std::optional<std::pair<Piece, SessionId>> stealable(SessionId thief) const;
+  [[nodiscard]] std::optional<Piece> first_idle(SessionId id) const;
+  [[nodiscard]] std::optional<Piece> first_free(SessionId id) const;
+
+  // Sends the units that come next on a shard that is ready.
+  void begin(ShardId shard, SessionId id, SessionState& session);
+  void begin_shadow(ShardId shard, SessionId id, SessionState& session);
+  // The lease is over; its units are cancelled.
+  void revoke(LeaseTable& table, ShardId shard);
+  void end_shadow(ShardId shard);
+  // The holder has answered: a spare is of use as an audit alone.
+  void review_spare(RoundIndex round, ShardId shard);
+  // The spare of a shard was the first to answer: its holder goes on with the shard.
+  void swap_in_spare(ShardId shard);
+  void take_spoiled();
+  [[nodiscard]] Doer doer(SessionId id, const SessionState& session) const;
+  void look_for_referee();
+
+  const RunSetup& run_;
+  Outbox& outbox_;
+  Sessions& sessions_;
+  Placement& placement_;
+  LeaseTable& leases_;
+  LeaseTable& shadow_leases_;
+  UnitLedger& ledger_;
+  ShardRounds& work_;
+  Rounds& rounds_;
+  RoundMeter& meter_;
+
+  LeaseIndex index_;
+  std::map<ShardId, Shadow> shadows_;
+  std::set<SessionId> hungry_;  // have room in hand, and there was nothing for them
+  std::set<SessionId> due_;
+  bool is_all_due_ = true;
+  bool has_news_ = true;  // for those that are hungry
+  bool is_after_tick_ = false;
+  RoundIndex open_end_ = 0;  // as of the last lend()
+  bool wants_referee_ = false;
+  std::set<AuditPiece> for_referee_;
+};
+
+}  // namespace gleaner

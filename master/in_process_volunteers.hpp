@@ -57,7 +57,7 @@ struct LocalVolunteersOptions {
   std::uint64_t memory_bytes = 0;  // of each
   Millis retry_first{500};
   volunteer::OwnDatasets datasets{};  // that they need not be sent
-  bool is_referee = false;            // one that decides audits and is lent nothing else
+  bool is_referee = false;            // it decides audits, and is lent nothing else
   // A volunteer gave up for good, which only a defect can make it do.
   std::function<void(const std::string& name, const Error& error)> on_failure;
   // Each of them has left after stop().

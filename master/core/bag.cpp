@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/limits.hpp"
 #include "common/text.hpp"
-#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 namespace {
@@ -16,8 +14,10 @@ namespace {
 constexpr std::size_t kHungryMax = 1024;
 // Pieces to be done again that are offered to one volunteer, and for which a referee is called.
 constexpr std::size_t kAuditsMax = 64;
-// Pieces that are out, of which one volunteer may do a spare.
+// Pieces that are out, among which one volunteer looks for a spare to do.
 constexpr std::size_t kSparesMax = 256;
+// Volunteers without other work that look for a spare after a tick.
+constexpr std::uint32_t kSeekersMax = 64;
 // A spare of a shard-round is done when it has been out for as many times as long as it takes.
 constexpr double kSpareAfter = 1.5;
 constexpr Micros kSpareAfterLeast{1'000'000};
@@ -130,7 +130,7 @@ void Bag::lend() {
     give(id);
     file_changed();
   }
-  is_after_tick_ = false;
+  seekers_left_ = 0;
   has_news_ = looked_at > kHungryMax;
 }
 
@@ -139,7 +139,7 @@ bool Bag::is_anything_left() const {
     return !pieces.empty() && std::get<0>(*pieces.begin()) < open_end_;
   };
   return has_open(index_.free()) || has_open(index_.rich()) || !work_.wanted().empty() ||
-         is_after_tick_;
+         seekers_left_ > 0;
 }
 
 std::size_t Bag::hands(const SessionState& session) const {
@@ -258,7 +258,7 @@ bool Bag::give_one(SessionId id, SessionState& session) {
     const bool is_able = may_work(sessions_.at(holder));
     if ((is_long || !is_able || best == ~RoundIndex{0}) && take_idle(id, piece.second)) return true;
   }
-  if (take_spare(id, session, best, false)) return true;
+  if (best != ~RoundIndex{0} && take_spare(id, session, best, false)) return true;
   if (own && own->first == best) {
     begin(own->second, id, session);
     return true;
@@ -269,6 +269,8 @@ bool Bag::give_one(SessionId id, SessionState& session) {
     begin(own->second, id, session);
     return true;
   }
+  if (seekers_left_ == 0) return false;
+  --seekers_left_;
   return take_spare(id, session, ~RoundIndex{0}, true);
 }
 
@@ -381,9 +383,18 @@ Doer Bag::doer(SessionId id, const SessionState& session) const {
   return {session.who(id), session.is_trusted()};
 }
 
+bool Bag::is_cancelled(const SessionState& session, UnitId unit) const {
+  return !session.units.contains(unit) && ledger_.was_sent(unit);
+}
+
+Bag::Shadow* Bag::shadow_of(const UnitInFlight& unit) {
+  const auto shadow = shadows_.find(unit.leases.front().shard);
+  return shadow == shadows_.end() ? nullptr : &shadow->second;
+}
+
 Result<void> Bag::receive(SessionId id, SessionState& session, UnitResult& result) {
   due_.insert(id);
-  if (!session.units.contains(result.unit) && ledger_.was_sent(result.unit)) return {};
+  if (is_cancelled(session, result.unit)) return {};
   const Result<UnitInFlight> taken = ledger_.take(session, result.unit, UnitInFlight::Kind::kTrain);
   if (!taken) return taken.error();
   const UnitInFlight& unit = *taken;
@@ -398,9 +409,9 @@ Result<void> Bag::receive(SessionId id, SessionState& session, UnitResult& resul
   account.examples += unit.examples;
   account.unit_examples += std::max<std::uint64_t>(1, unit.examples / run_.map.output_shards());
   ledger_.measure(session, unit, result.compute_us);
-  const auto shadow = unit.audit ? shadows_.find(shard) : shadows_.end();
-  if (unit.audit && shadow == shadows_.end()) return {};
-  if (unit.audit && !shadow->second.is_spare) {
+  const Shadow* const shadow = shadow_of(unit);
+  if (unit.audit && shadow == nullptr) return {};
+  if (unit.audit && !shadow->is_spare) {
     work_.answered_again(shard, result);
   } else if (unit.audit && work_.has_result(round, shard)) {
     end_shadow(shard);
@@ -418,7 +429,7 @@ Result<void> Bag::receive(SessionId id, SessionState& session, UnitResult& resul
 
 Result<void> Bag::receive(SessionId id, SessionState& session, EvalResult& result) {
   due_.insert(id);
-  if (!session.units.contains(result.unit) && ledger_.was_sent(result.unit)) return {};
+  if (is_cancelled(session, result.unit)) return {};
   const Result<UnitInFlight> taken =
       ledger_.take(session, result.unit, UnitInFlight::Kind::kEvaluate);
   if (!taken) return taken.error();
@@ -430,9 +441,9 @@ Result<void> Bag::receive(SessionId id, SessionState& session, EvalResult& resul
   ++sessions_.account(session).units;
   const ShardId shard = unit.leases.front().shard;
   const RoundIndex checkpoint = run_.plan.round_of(unit.first);
-  const auto shadow = unit.audit ? shadows_.find(shard) : shadows_.end();
-  if (unit.audit && shadow == shadows_.end()) return {};
-  if (unit.audit && !shadow->second.is_spare) {
+  const Shadow* const shadow = shadow_of(unit);
+  if (unit.audit && shadow == nullptr) return {};
+  if (unit.audit && !shadow->is_spare) {
     work_.scored_again(shard, result);
     shadow_leases_.note_changed(shard);
     return {};
@@ -440,10 +451,10 @@ Result<void> Bag::receive(SessionId id, SessionState& session, EvalResult& resul
   work_.scored(checkpoint, shard, doer(id, session),
                static_cast<std::uint32_t>(unit.eval_begin / kScoreChunk), std::move(result));
   // A spare is of no use any more.
+  const AuditPiece piece{checkpoint - 1, shard, true};
   const bool is_scored = !work_.owes_scores(checkpoint, shard);
-  if (is_scored && shadows_.contains(shard) &&
-      shadows_.at(shard).piece == AuditPiece{checkpoint - 1, shard, true}) {
-    if (shadows_.at(shard).is_spare) end_shadow(shard);
+  if (is_scored && shadow != nullptr && shadow->is_spare && shadow->piece == piece) {
+    end_shadow(shard);
   }
   file(shard);
   return {};
@@ -525,7 +536,8 @@ void Bag::session_gone(SessionId id) {
 // ---- Time --------------------------------------------------------------------------------------
 
 void Bag::tick() {
-  has_news_ = is_after_tick_ = true;
+  has_news_ = true;
+  seekers_left_ = kSeekersMax;
   look_for_referee();
   for (const SessionId id : hungry_) {
     SessionState& session = sessions_.at(id);

@@ -1,19 +1,20 @@
 // The bag of a run without a hidden layer: which shard-round each volunteer does next. Used from
 // the core only.
 //
-// Every shard has one next shard-round, that behind its last commit; nothing else does it wait for.
-// A volunteer has in hand what its threads work on and a little more, so that none of them waits
-// for the link. The shards that it has worked on stay with it, *idle*, and it goes on with them
-// unless somebody else takes them first: an idle shard has nothing that is not in its commits.
+// The next shard-round of a shard depends on the shard's last commit alone. A volunteer has in hand
+// a shard-round for each thread and a few more, so that no thread waits for the link. Shards that a
+// volunteer has trained stay in its memory, *idle*. It trains them again in the next round, unless
+// another volunteer takes them first. An idle shard holds nothing that its commits lack.
 //
-// Of what there is to do, a volunteer gets the earliest round first; of one round, first what it
-// has in memory, then what nobody has, then work to be done again (audits), then what lies idle at
-// others. When nothing is left, a trusted volunteer does as a *spare* what has been out for long;
-// whoever answers first goes on with the shard.
+// A volunteer gets work of the earliest round first. Within a round it first gets shards that it
+// has in memory, then shards that nobody has, then work to be done again (audits), then shards that
+// lie idle at others. When nothing is left, a trusted volunteer does a *spare*: it repeats a
+// shard-round that another volunteer has had for long. The first volunteer to answer goes on with
+// the shard.
 //
 // Invariants
 // - A volunteer holds a shard under one lease at a time.
-// - What is done again stands in Placement::shadows; it is a spare, or a piece of ShardRounds.
+// - A lease in Placement::shadows is for a spare, or for a piece that ShardRounds wants done again.
 #pragma once
 
 #include <cstdint>
@@ -95,11 +96,11 @@ class Bag {
   bool take_free(SessionId id, SessionState& session, ShardId shard);
   bool take_idle(SessionId id, ShardId shard);
   bool take_audit(SessionId id, SessionState& session, const AuditPiece& piece);
-  // A spare of a round before `end`: of a volunteer that may be dead, or, for one that has nothing
-  // else to do, of one that is slow.
+  // Looks for a spare in the rounds before `end`. An idle volunteer may repeat the work of a slow
+  // volunteer, any volunteer that of one which may be dead.
   bool take_spare(SessionId id, SessionState& session, RoundIndex end, bool is_idle);
-  // The piece that the shard's holder is at, where another volunteer could do the same from stored
-  // rows.
+  // The piece that the shard's holder works on, if the store has the rows from which another
+  // volunteer could do the same.
   [[nodiscard]] std::optional<AuditPiece> piece_out(ShardId shard) const;
   // Makes room in the volunteer's memory for one more shard.
   bool make_room(SessionId id, SessionState& session);
@@ -118,11 +119,15 @@ class Bag {
   // The lease is over; its units are cancelled.
   void revoke(LeaseTable& table, ShardId shard);
   void end_shadow(ShardId shard);
-  // The holder has answered: a spare is of use as an audit alone.
+  // The holder has answered. Its spare goes on if it can serve as an audit, and ends otherwise.
   void review_spare(RoundIndex round, ShardId shard);
   // The spare of a shard was the first to answer: its holder goes on with the shard.
   void swap_in_spare(ShardId shard);
   void take_spoiled();
+  // Whether the unit's lease ended while its answer was on its way.
+  [[nodiscard]] bool is_cancelled(const SessionState& session, UnitId unit) const;
+  // The shadow lease of the unit's shard; null: there is none.
+  [[nodiscard]] Shadow* shadow_of(const UnitInFlight& unit);
   [[nodiscard]] Doer doer(SessionId id, const SessionState& session) const;
   void look_for_referee();
 
@@ -142,9 +147,9 @@ class Bag {
   std::set<SessionId> hungry_;  // have room in hand, and there was nothing for them
   std::set<SessionId> due_;
   bool is_all_due_ = true;
-  bool has_news_ = true;  // for those that are hungry
-  bool is_after_tick_ = false;
-  RoundIndex open_end_ = 0;  // as of the last lend()
+  bool has_news_ = true;            // for those that are hungry
+  std::uint32_t seekers_left_ = 0;  // who may look for a spare; only after a tick
+  RoundIndex open_end_ = 0;         // as of the last lend()
   bool wants_referee_ = false;
   std::set<AuditPiece> for_referee_;
 };

@@ -1,6 +1,6 @@
-// The shards of a run without a hidden layer by what becomes of them next: free, idle at a
-// volunteer, or out. Answers which of them comes first without a look at all. Pure state; used from
-// the core only.
+// Sorts the shards of a run without a hidden layer into free ones, idle ones and those that are
+// out, by round, so that the first of each kind is found without a look at all shards. Pure state;
+// used from the core only.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class LeaseIndex {
     Kind kind = Kind::kNowhere;
     RoundIndex round = 0;  // of the work that is next, or out
     SessionId holder{};    // of a shard that is idle or out
-    Instant since{};       // of one that is out
+    Instant since{};       // from when on a shard is out
   };
 
   using Piece = std::pair<RoundIndex, ShardId>;

@@ -18,7 +18,8 @@ constexpr const char* kSameKey =
 
 MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint resume)
     : run_(model, std::move(config), std::move(resume.rate_cuts)),
-      sessions_(run_, outbox_, resume.first_epoch, std::move(resume.proven)),
+      sessions_(run_, outbox_, resume.first_epoch, std::move(resume.proven),
+                std::move(resume.trained)),
       pipeline_(run_.plan, run_.map, resume.checkpoint),
       placement_(run_, outbox_, sessions_, pipeline_, input_, resume),
       audits_(run_, outbox_, sessions_, placement_),

@@ -61,6 +61,12 @@ constexpr int kStrangerStalls = 6;
 // It gets no shards for this many times as long as others waited for it.
 constexpr int kStrangerPause = 10;
 
+// Some are forgotten where there are too many.
+void remember(const KeyId& key, std::set<KeyId>& keys) {
+  if (keys.size() >= kPeersMax) keys.erase(keys.begin());
+  keys.insert(key);
+}
+
 template <typename Duration>
 std::int64_t seconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
@@ -306,19 +312,20 @@ Millis Sessions::time_for(Obligation obligation, const SessionState& session) co
 }
 
 bool Sessions::may_have_trained(const KeyId& key) const {
-  // Beyond this number some are forgotten.
-  return proven_.contains(key) || proven_.size() >= kPeersMax;
+  const auto may_hold = [&](const std::set<KeyId>& keys) {
+    return keys.contains(key) || keys.size() >= kPeersMax;
+  };
+  return may_hold(proven_) || may_hold(trained_);
 }
 
 void Sessions::prove(SessionState& session) {
   session.is_proven = true;
   session.no_shards.clear();
-  note_trained(session.standing.identity);
+  remember(session.standing.identity, proven_);
 }
 
 void Sessions::note_trained(const KeyId& key) {
-  if (proven_.size() >= kPeersMax) proven_.erase(proven_.begin());
-  proven_.insert(key);
+  remember(key, trained_);
 }
 
 void Sessions::hold_back(SessionState& session, Millis waited) {

@@ -98,8 +98,13 @@ class Accounts {
 class Sessions {
  public:
   // Both outlive it.
-  Sessions(const RunSetup& run, Outbox& outbox, LeaseEpoch first_epoch, std::set<KeyId> proven = {})
-      : run_(run), outbox_(outbox), first_epoch_(first_epoch), proven_(std::move(proven)) {}
+  Sessions(const RunSetup& run, Outbox& outbox, LeaseEpoch first_epoch, std::set<KeyId> proven = {},
+           std::set<KeyId> trained = {})
+      : run_(run),
+        outbox_(outbox),
+        first_epoch_(first_epoch),
+        proven_(std::move(proven)),
+        trained_(std::move(trained)) {}
 
   [[nodiscard]] std::map<SessionId, SessionState>& all() { return sessions_; }
 
@@ -252,7 +257,8 @@ class Sessions {
   std::set<SessionId> leaving_;
   Accounts accounts_;
   std::deque<Departure> gone_;
-  std::set<KeyId> proven_;  // strangers, at most kPeersMax
+  std::set<KeyId> proven_;   // strangers, at most kPeersMax
+  std::set<KeyId> trained_;  // strangers whose work a checkpoint may hold, at most kPeersMax
   bool tries_newcomers_ = false;
   Quarantines<KeyId> quarantined_;        // volunteers, with or without a session
   Quarantines<InviteId> newcomers_held_;  // strangers that have not proved themselves

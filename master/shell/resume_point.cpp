@@ -97,6 +97,7 @@ Result<ResumePoint> read_resume_point(RunStore& run, std::vector<SettledRound> s
   if (!accounts) return accounts.error();
   for (const AccountRecord& account : *accounts) {
     if (account.commits > 0) resume.proven.insert(account.identity);
+    if (account.units > 0) resume.trained.insert(account.identity);
   }
   return resume;
 }

@@ -52,6 +52,14 @@ inline void load(MasterDriver& master, SessionId id) {
   }
 }
 
+// Loads, answers one message and stores what came.
+inline void do_one(MasterDriver& master, SessionId id) {
+  load(master, id);
+  master.serve(id);
+  while (master.run_storage()) {
+  }
+}
+
 inline std::uint64_t units_of(MasterDriver& master, const std::string& name) {
   for (const AccountRecord& account : master.core().accounts()) {
     if (account.name == name) return account.units;

@@ -143,6 +143,44 @@ TEST_CASE("bag: under adaptive audits some work is excused, and receipts say so"
   REQUIRE(unaudited > 0);
 }
 
+CoreConfig excused() {
+  CoreConfig config = wide_config();
+  config.audit = AuditMode::kAdaptive;
+  config.newcomer_rounds = 0;
+  config.audit_share = 0;
+  return config;
+}
+
+TEST_CASE("bag: a ban undoes what a stranger did that nobody did again", "[bag]") {
+  MasterDriver master(wide_model(), excused());
+  // Somebody else does the first round, whose loss is the lowest so far: it would be done again.
+  const SessionId ann = master.join("ann");
+  while (master.core().checkpoint() == 0) do_one(master, ann);
+  master.close(ann);
+  const SessionId eve = master.join_stranger("eve");
+  for (int i = 0; i < 200 && master.core().checkpoint() < 3; ++i) do_one(master, eve);
+  REQUIRE(master.core().checkpoint() == 3);
+  SECTION("while it is here") {}
+  SECTION("when it has gone") {
+    master.join("bob");
+    master.close(eve);
+  }
+  master.ban("eve");
+  REQUIRE(master.outcome() == Outcome::kFalsified);
+  REQUIRE(master.done->convicted == std::vector<KeyId>{KeyId{7, 2}});
+}
+
+TEST_CASE("bag: a ban after a restart undoes what the ledger says the key did", "[bag]") {
+  ResumePoint resume;
+  resume.checkpoint = 1;
+  const bool has_trained = GENERATE(false, true);
+  if (has_trained) resume.trained.insert(KeyId{7, 1});
+  MasterDriver master(wide_model(), excused(), resume);
+  master.join_stranger("eve");
+  master.ban("eve");
+  REQUIRE(master.done.has_value() == has_trained);
+}
+
 TEST_CASE("bag: a stranger that never answers keeps one shard, for a while", "[bag]") {
   MasterDriver master(wide_model(), audited());
   const SessionId silent = master.join_stranger("silent");

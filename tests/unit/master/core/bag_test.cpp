@@ -46,12 +46,7 @@ TEST_CASE("bag: whoever joins late takes idle shards from another", "[bag]") {
   MasterDriver master(model, wide_config());
   const SessionId ann = master.join("ann");
   // Its first round, and what is in hand of the next.
-  while (master.core().checkpoint() == 0) {
-    load(master, ann);
-    master.serve(ann);
-    while (master.run_storage()) {
-    }
-  }
+  while (master.core().checkpoint() == 0) do_one(master, ann);
   REQUIRE(master.core().leases().count_held_by(ann) == 4);
   const SessionId bob = master.join("bob");
   load(master, bob);
@@ -78,12 +73,7 @@ TEST_CASE("bag: no shard is more rounds ahead than the staleness allows", "[bag]
 TEST_CASE("bag: a volunteer that dies costs the shard-rounds that it had begun", "[bag]") {
   MasterDriver master(wide_model(), wide_config());
   const SessionId ann = master.join("ann");
-  for (int i = 0; i < 3; ++i) {
-    load(master, ann);
-    master.serve(ann);
-    while (master.run_storage()) {
-    }
-  }
+  for (int i = 0; i < 3; ++i) do_one(master, ann);
   load(master, ann);
   const std::uint64_t done = units_of(master, "ann");
   REQUIRE(done > 0);
@@ -148,12 +138,7 @@ TEST_CASE("bag: a polite leave gives back what was not begun", "[bag]") {
 TEST_CASE("bag: shard-rounds that settled before a restart are not done again", "[bag]") {
   MasterDriver first(wide_model(), wide_config());
   const SessionId ann = first.join("ann");
-  for (int i = 0; i < 3; ++i) {
-    load(first, ann);
-    first.serve(ann);
-    while (first.run_storage()) {
-    }
-  }
+  for (int i = 0; i < 3; ++i) do_one(first, ann);
   REQUIRE(first.core().checkpoint() == 0);
   REQUIRE(first.settled.size() >= 2);
   ResumePoint resume;

@@ -286,8 +286,7 @@ struct Points {
       offsets;  // points + 1 entries; point i owns [offsets[i], offsets[i+1])
   std::vector<std::uint32_t> features;  // ascending within a point
   std::vector<float> values;            // parallel to features
-  // Where there is no hidden layer, of training points: the output neurons of their labels.
-  // Otherwise of no point.
+  // Without a hidden layer: the output neurons of the labels of training points. Otherwise empty.
   Positives labels{{0}, {}};
   friend bool operator==(const Points&, const Points&) = default;
 };

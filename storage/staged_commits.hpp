@@ -101,7 +101,7 @@ class StagedCommits {
   Result<std::optional<SettledRound>> load_settled(RoundIndex round, ShardId shard);
   // Erases all commits but these, which are in the order of their keys.
   Result<void> erase_others(const std::vector<SettledRound>& kept);
-  // kCorrupt when the part's rows do not follow those of the parts before.
+  // kCorrupt unless the part's first row comes after the last row of the part before it.
   [[nodiscard]] Result<void> check_order(RoundIndex round, ShardId shard, std::uint32_t part) const;
   Result<void> note(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
                     const Part& noted);

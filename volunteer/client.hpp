@@ -30,7 +30,7 @@ class Lanes {
  public:
   virtual ~Lanes() = default;
 
-  // Told of a unit that a lane has performed, with the generation of the Reset before it.
+  // Called with a unit that a lane has performed, and the generation of the last Reset before it.
   using OnDone = std::function<void(std::uint64_t generation, Worked worked)>;
 
   // Calls `on_done` from the I/O thread.

@@ -143,7 +143,7 @@ bool Bag::is_anything_left() const {
 }
 
 std::size_t Bag::hands(const SessionState& session) const {
-  // Until a stranger has done something that counts, it may be worth nothing.
+  // A stranger whose work has never counted may be a liar: it gets one piece at a time.
   if (sessions_.is_audited(session) && !session.is_proven) return 1;
   const std::size_t threads = threads_of(session);
   if (session.compute_us <= 0 || session.round_trip_us <= 0) return threads + 1;
@@ -252,7 +252,7 @@ bool Bag::give_one(SessionId id, SessionState& session) {
   const RoundIndex again = audit ? audit->round : ~RoundIndex{0};
   const RoundIndex best = std::min({round_of(own), round_of(free), again});
   if (theft && theft->first.first < best) {
-    // Its holder comes to the last few soon.
+    // A holder soon begins its last idle shards itself, one for each of its threads.
     const auto& [piece, holder] = *theft;
     const bool is_long = index_.idle_at(holder).size() > threads_of(sessions_.at(holder));
     const bool is_able = may_work(sessions_.at(holder));
@@ -450,7 +450,7 @@ Result<void> Bag::receive(SessionId id, SessionState& session, EvalResult& resul
   }
   work_.scored(checkpoint, shard, doer(id, session),
                static_cast<std::uint32_t>(unit.eval_begin / kScoreChunk), std::move(result));
-  // A spare is of no use any more.
+  // The holder has answered first: a spare is of no use any more.
   const AuditPiece piece{checkpoint - 1, shard, true};
   const bool is_scored = !work_.owes_scores(checkpoint, shard);
   if (is_scored && shadow != nullptr && shadow->is_spare && shadow->piece == piece) {

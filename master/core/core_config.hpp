@@ -94,8 +94,9 @@ struct ResumePoint {
   std::set<KeyId> proven{};    // strangers with commits in the ledger, which are no newcomers
   std::set<KeyId> trained{};   // and those with answered units, whose work a checkpoint may hold
   Precision last_precision{};  // of the last checkpoint that was evaluated
-  // Without a hidden layer: staged commits that count, by round and shard. Those of a shard follow
-  // one another from the checkpoint on, and none goes on from one that is still to be evaluated.
+  // Without a hidden layer: staged commits that count, by round and shard. A shard's commits are of
+  // consecutive rounds, the first of which begins at the checkpoint. They end at the next
+  // checkpoint that is to be evaluated.
   std::vector<SettledRound> settled{};
 };
 

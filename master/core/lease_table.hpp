@@ -126,7 +126,7 @@ class LeaseTable {
     return states_[static_cast<std::size_t>(state)];
   }
 
-  // Something else about the shard has changed.
+  // Makes take_changed() name the shard, whose lease is in the same state.
   void note_changed(ShardId shard) { changed_.insert(shard); }
 
   // The shards whose leases have changed their state since the last call.

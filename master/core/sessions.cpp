@@ -61,7 +61,7 @@ constexpr int kStrangerStalls = 6;
 // It gets no shards for this many times as long as others waited for it.
 constexpr int kStrangerPause = 10;
 
-// Some are forgotten where there are too many.
+// Forgets one key when there are kPeersMax.
 void remember(const KeyId& key, std::set<KeyId>& keys) {
   if (keys.size() >= kPeersMax) keys.erase(keys.begin());
   keys.insert(key);
@@ -294,7 +294,7 @@ Millis Sessions::time_for_unit(const SessionState& session) const {
   const double unit_us = *others * static_cast<double>(batches);
   const auto fair = std::chrono::duration_cast<Millis>(
       Micros(static_cast<std::int64_t>(std::min(kStrangerPatience * unit_us, 1e12))));
-  // A shard-round takes what it takes.
+  // A shard-round cannot be made smaller for a slow volunteer, which therefore gets longer.
   if (is_wide) {
     return std::max(is_audited(session) ? run_.config.stranger_stall : run_.config.stall, fair);
   }

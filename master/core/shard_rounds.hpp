@@ -69,7 +69,8 @@ class ShardRounds {
   // The claims that are to be done again, earliest round first.
   [[nodiscard]] const std::set<AuditPiece>& wanted() const { return wanted_; }
 
-  // Whether more of it can be begun, or by others, than at the last call.
+  // Whether something has happened since the last call after which a volunteer may find more pieces
+  // to do again.
   [[nodiscard]] bool take_news() { return std::exchange(has_news_, false); }
 
   // Whether the volunteer may do the piece again.
@@ -83,7 +84,7 @@ class ShardRounds {
   void committed_again(ShardId shard, const Fingerprint& content);
   void scored_again(ShardId shard, const EvalResult& result);
 
-  // It does so no more.
+  // That volunteer has stopped doing the piece.
   void stop_again(ShardId shard) { again_.erase(shard); }
 
   // Whether somebody has begun a piece of the shard again, and has not got to its end.
@@ -96,8 +97,8 @@ class ShardRounds {
   // An answer is false: the volunteer's claims that have not settled are void.
   void convict(const Volunteer& who, const std::string& what);
 
-  // Shards whose claims from a round on are void; each is to be trained again from there. Since the
-  // last call.
+  // Shards whose claims have become void since the last call, each with the first round that is to
+  // be trained again.
   [[nodiscard]] std::map<ShardId, RoundIndex> take_spoiled() { return std::exchange(spoiled_, {}); }
 
   // Whether the round of the shard has a result; whether it has settled.
@@ -131,7 +132,7 @@ class ShardRounds {
   [[nodiscard]] std::optional<std::vector<std::vector<ScoredNeuron>>> take_scores(
       RoundIndex checkpoint);
 
-  // Counts up as the run comes on.
+  // Batches that have been trained, added up over the shards. Falls when claims become void.
   [[nodiscard]] std::uint64_t steps() const { return shard_batches_; }
 
   // Batches that all shards together have trained, divided by the number of shards.

@@ -1,6 +1,6 @@
-// Numbers some of a model's features, ascending from 0: a bitmap, with how many come before each of
-// its words. Most features of an example are not those of a shard, and the bitmap says so from the
-// first cache levels. Built once; any thread may then read.
+// Numbers some of a model's features, ascending from 0: a bitmap of these features, and for each of
+// its words how many features come before it. A shard lacks most features of an example; the bitmap
+// is small enough for the first cache levels to tell which. Built once; any thread may then read.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class FeatureNumbers {
     return (words_[feature / 64] & bit(feature)) != 0;
   }
 
-  // How many features below it have one: its number, if has(feature).
+  // How many smaller features have a number. This is the feature's own number, if has(feature).
   [[nodiscard]] std::uint32_t of(std::uint32_t feature) const {
     return firsts_[feature / 64] + ones(words_[feature / 64] & (bit(feature) - 1));
   }

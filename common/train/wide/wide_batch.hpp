@@ -53,7 +53,7 @@ struct WideBatch {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 };
 
-// `examples` are those of the batch, in its order; their labels are output neurons.
+// `examples`: the batch's examples, in the order of the batch, with output neurons as labels.
 WideBatch prepare_training(const ModelConfig& config, BatchIndex batch,
                            std::span<const ExampleView> examples);
 // Examples that are scored: nothing is left out or drawn, and there are no labels.

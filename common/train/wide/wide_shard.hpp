@@ -170,8 +170,8 @@ class WideShard final : public LeasedShard {
     return std::vector<ShardRows>(1);
   }
 
-  // While a thread trains the shard, any other may ask for them: they are those of its last
-  // batches.
+  // Any thread may call this while another trains the shard. It then gets the size after a recent
+  // batch.
   [[nodiscard]] std::uint64_t memory_bytes() const override { return memory_bytes_; }
 
   [[nodiscard]] ShardDigest digest() const override { return rows_.digest(shard_); }

@@ -43,8 +43,8 @@ class WideTrainer final : public LeasedShards {
   explicit WideTrainer(const ModelConfig& config);
   WideTrainer(const ModelConfig& config, const Kernels& kernels);
 
-  // That the unit is one of this run, of a shard that is loaded here. Returns the factor of the
-  // rates that its rate stands for.
+  // Checks that the unit is one of this run and its shard is loaded. Returns the factor by which
+  // its rates differ from the plan's.
   [[nodiscard]] Result<float> check(const TrainUnit& unit) const;
   // The number of examples that are to be scored.
   [[nodiscard]] Result<std::uint32_t> check(const EvalUnit& unit) const;

@@ -41,15 +41,6 @@ TEST_CASE("schedule: forward passes run ahead by the lag, within a round", "[sch
           "F0 F1 F2 F3 F4 B0 B1 B2 B3 B4 C0 F5 F6 F7 F8 B5 B6 B7 B8 C1 ");
 }
 
-TEST_CASE("schedule: without a hidden layer forward passes are a round ahead at most",
-          "[schedule]") {
-  ModelConfig model = some_model(1);
-  model.hidden = 0;
-  model.round_batches = 3;
-  REQUIRE(order_from(0, model) ==
-          "F0 F1 F2 F3 F4 F5 B0 B1 B2 C0 F6 F7 F8 B3 B4 B5 C1 B6 B7 B8 C2 ");
-}
-
 TEST_CASE("schedule: updates go on while forward passes have to wait", "[schedule]") {
   const RunPlan plan(some_model(99));
   Schedule schedule(plan, 0);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "schema/input_parts.hpp"
+#include "tests/support/replies.hpp"
 #include "tests/support/tiny_run.hpp"
 #include "tests/support/watched_memory.hpp"
 #include "volunteer/executor.hpp"
@@ -17,15 +18,6 @@ using Catch::Matchers::Contains;
 
 constexpr LeaseRef kOutput{ShardId{1}, LeaseEpoch{3}};
 constexpr LeaseRef kInput{ShardId{4}, LeaseEpoch{4}};  // the only one, behind four output shards
-
-template <typename T>
-std::vector<T> of_type(const std::vector<Message>& messages) {
-  std::vector<T> found;
-  for (const Message& message : messages) {
-    if (const auto* one = std::get_if<T>(&message)) found.push_back(*one);
-  }
-  return found;
-}
 
 // An executor that has the tiny run's input shard, and the master's side of that.
 struct InputBench {
@@ -53,21 +45,10 @@ struct InputBench {
   }
 
   // Its replies, and then whatever points are asked for: all replies but these requests.
-  std::vector<Message> done_with_points(Message message) {
-    std::vector<Message> said;
-    std::vector<Message> pending{std::move(message)};
-    while (!pending.empty()) {
-      Message next = std::move(pending.front());
-      pending.erase(pending.begin());
-      for (Message& reply : done(std::move(next))) {
-        if (const auto* request = std::get_if<PointsRequest>(&reply)) {
-          pending.emplace_back(points(*request));
-        } else {
-          said.push_back(std::move(reply));
-        }
-      }
-    }
-    return said;
+  std::vector<Message> done_with_points(const Message& message) {
+    return replies_with_points(
+        message, [this](const Message& next) { return done(next); },
+        [](const PointsRequest& request) { return points(request); });
   }
 
   [[nodiscard]] LeaseGrant grant(LeaseRef lease = kInput) const {

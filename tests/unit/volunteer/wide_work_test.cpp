@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "tests/support/replies.hpp"
 #include "tests/support/watched_memory.hpp"
 #include "tests/support/wide_run.hpp"
 #include "volunteer/executor.hpp"
@@ -14,15 +15,6 @@ namespace gleaner::volunteer {
 namespace {
 
 constexpr std::uint64_t kMuch = std::uint64_t{1} << 30;
-
-template <typename T>
-std::vector<T> of_type(const std::vector<Message>& messages) {
-  std::vector<T> found;
-  for (const Message& message : messages) {
-    if (const auto* one = std::get_if<T>(&message)) found.push_back(*one);
-  }
-  return found;
-}
 
 // Notes the replies by shard, without what differs from one machine to the next.
 void add_to(std::map<ShardId, std::vector<Message>>& told, std::vector<Message> replies) {
@@ -89,20 +81,9 @@ struct WideBench {
 
   // All replies but requests for points, which are answered.
   std::vector<Message> done_with_points(const Message& message) {
-    std::vector<Message> said;
-    std::vector<Message> pending{message};
-    while (!pending.empty()) {
-      const Message next = std::move(pending.front());
-      pending.erase(pending.begin());
-      for (Message& reply : done(next)) {
-        if (const auto* request = std::get_if<PointsRequest>(&reply)) {
-          pending.emplace_back(run.points(*request));
-        } else {
-          said.push_back(std::move(reply));
-        }
-      }
-    }
-    return said;
+    return replies_with_points(
+        message, [this](const Message& next) { return done(next); },
+        [this](const PointsRequest& request) { return run.points(request); });
   }
 
   // Takes units in, for lanes to perform.

@@ -1,4 +1,4 @@
-// What an executor under test says: replies of one kind, and what it says once it has its points.
+// Messages that a core under test has returned: the replies of one type, and the points of a reply.
 #pragma once
 
 #include <utility>

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/limits.hpp"
+#include "common/model/model_fields.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/keep/backup.hpp"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/console/terminal.hpp"
+#include "common/model/model_fields.hpp"
 #include "common/model/run_plan.hpp"
 #include "schema/versions.hpp"
 #include "storage/record.hpp"

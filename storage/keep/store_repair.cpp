@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/limits.hpp"
+#include "common/model/model_fields.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/keep/store_check.hpp"
 #include "storage/record.hpp"

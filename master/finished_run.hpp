@@ -11,7 +11,7 @@
 #include "master/see/console.hpp"
 #include "master/see/run_events.hpp"
 #include "master/shell/worker.hpp"
-#include "storage/engine/store_folder.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

@@ -28,6 +28,7 @@
 #include "master/shell/keeper.hpp"
 #include "master/shell/resume_point.hpp"
 #include "master/shell/threaded_runner.hpp"
+#include "storage/engine/master_note.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"
 

@@ -14,7 +14,7 @@
 #include "master/see/page_view.hpp"
 #include "master/see/run_events.hpp"
 #include "master/see/run_web.hpp"
-#include "storage/engine/store_folder.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

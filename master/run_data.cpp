@@ -20,6 +20,7 @@
 #include "common/train/shard_trainer.hpp"
 #include "common/train/wide/wide_trainer.hpp"
 #include "storage/engine/rocks_store.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

@@ -19,6 +19,7 @@
 #include "master/core/core_config.hpp"
 #include "master/see/run_events.hpp"
 #include "storage/keep/initial_model.hpp"
+#include "storage/keep/wide_start.hpp"
 
 namespace gleaner {
 

@@ -11,7 +11,7 @@
 #include "common/ids.hpp"
 #include "common/result.hpp"
 #include "master/see/console.hpp"
-#include "storage/engine/store_folder.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

@@ -13,7 +13,7 @@
 #include "common/time.hpp"
 #include "master/config/config.hpp"
 #include "master/see/run_events.hpp"
-#include "storage/engine/store_folder.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/keep/backup.hpp"
 #include "storage/run_store.hpp"
 

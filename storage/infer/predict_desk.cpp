@@ -10,6 +10,7 @@
 
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
+#include "storage/infer/annif.hpp"
 #include "storage/infer/questions.hpp"
 #include "storage/run_store.hpp"
 

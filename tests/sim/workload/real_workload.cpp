@@ -7,6 +7,7 @@
 #include "master/shell/storage_tasks.hpp"
 #include "master/shell/worker.hpp"
 #include "storage/keep/initial_model.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/executor.hpp"
 

@@ -19,6 +19,10 @@ Checked checked_of(const Standing& standing, AuditMode audit, bool is_finished) 
   return audit == AuditMode::kAll && is_finished ? Checked::kAll : Checked::kSome;
 }
 
+// Volunteers that were lost longer ago are not waited for.
+constexpr std::chrono::minutes kLately{10};
+constexpr std::chrono::milliseconds kLook{100};
+
 }  // namespace
 
 ThanksBook::ThanksBook(std::string run, AuditMode audit, const std::vector<AccountRecord>& accounts)
@@ -70,14 +74,6 @@ void ThanksBook::thank(Goodbye& goodbye, const Standing& standing, const KeyPair
   }
   complete(goodbye, standing, key);
 }
-
-namespace {
-
-// Volunteers that were lost longer ago are not waited for.
-constexpr std::chrono::minutes kLately{10};
-constexpr std::chrono::milliseconds kLook{100};
-
-}  // namespace
 
 Goodbye Farewell::answer(const Message& first) {
   if (const auto* hello = std::get_if<Hello>(&first)) {

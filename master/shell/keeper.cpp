@@ -7,7 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "master/shell/checkpoint_policy.hpp"
+#include "master/shell/best_checkpoint.hpp"
+#include "master/shell/way_back.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 
 namespace gleaner {

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "master/shell/checkpoint_policy.hpp"
 #include "master/shell/keeper.hpp"
+#include "master/shell/way_back.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 #include "tests/unit/storage/check_result.hpp"

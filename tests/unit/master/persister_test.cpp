@@ -1,7 +1,8 @@
 // The storage tasks: accounts, a disk without room, a fold among others.
+#include "master/shell/persister.hpp"
+
 #include <catch2/catch.hpp>
 
-#include "master/shell/storage_tasks.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"

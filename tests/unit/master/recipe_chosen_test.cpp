@@ -1,6 +1,7 @@
+#include "master/recipe_chosen.hpp"
+
 #include <catch2/catch.hpp>
 
-#include "master/run_data.hpp"
 #include "master/see/progress_text.hpp"
 #include "master/see/view_json.hpp"
 

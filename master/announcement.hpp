@@ -1,4 +1,4 @@
-// What is told of a run at its start.
+// Tells at its start which run it is: facts, recipe, page, and how machines join.
 #pragma once
 
 #include <string>

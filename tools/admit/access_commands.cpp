@@ -15,6 +15,7 @@
 #include "common/time.hpp"
 #include "master/door/access_book.hpp"
 #include "master/door/access_file.hpp"
+#include "master/door/administration.hpp"
 #include "storage/engine/master_note.hpp"
 #include "tools/admit/master_query.hpp"
 #include "tools/cli/report.hpp"

@@ -65,7 +65,7 @@ DOORS = [
      "storage/engine/rocks_* and storage/keep/backup.cpp"),
     (r"toml\+\+/", r".*(settings|config)[^/]*\.cpp$", "settings and config sources"),
     (r"CLI/", r".*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$", "settings, config and main sources"),
-    (r"nlohmann/", r"(master|volunteer)/[^/]*$|(common|storage|master/see|volunteer/lend)/.*\.cpp$|storage/json_fields\.hpp$|tools/",
+    (r"nlohmann/", r"(master|volunteer)/[^/]*$|(common|storage|master/see|volunteer/lend)/.*\.cpp$|storage/json_fields\.hpp$|master/see/json_values\.hpp$|tools/",
      "shells, tools, and sources in common, storage, master/see and volunteer/lend"),
     (r"microhttpd\.h$", r"common/http/http_(calls\.hpp|\w+\.cpp)$", "common/http/http_*"),
     (r"qrencode\.h$|prometheus/", r"master/see/.*\.cpp$", "sources in master/see"),

@@ -17,6 +17,7 @@
 #include "common/text.hpp"
 #include "common/time.hpp"
 #include "master/see/status_words.hpp"
+#include "master/see/why.hpp"
 #include "storage/engine/master_note.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "master/see/progress_text.hpp"
-#include "master/see/view_json.hpp"
+#include "master/see/event_json.hpp"
+#include "master/see/event_text.hpp"
 
 namespace gleaner {
 namespace {

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "master/see/status_words.hpp"
+#include "master/see/why.hpp"
 #include "tools/look/reports.hpp"
 
 namespace gleaner {

@@ -131,6 +131,8 @@ class RunStore {
   Result<void> put_history(const RoundRecord& record);
   // Without the figures that were measured on another test file than the run's present one.
   Result<std::vector<RoundRecord>> history();
+  // The record of one checkpoint, as history() gives it; nullopt where there is none.
+  Result<std::optional<RoundRecord>> history_at(RoundIndex checkpoint);
   // The receipts of a folded round. kCorrupt when the record is damaged.
   Result<Receipts> receipts(RoundIndex round);
   // Adds or replaces these accounts. Not synced: the next synced write carries them along.

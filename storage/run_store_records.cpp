@@ -12,6 +12,22 @@
 namespace gleaner {
 namespace {
 
+// Without its figures when they were measured on another test file than `test`.
+Result<RoundRecord> read_round(ByteView key, ByteView record, std::uint64_t test) {
+  const Result<ByteView> payload = open_record(Table::kHistory, key, record);
+  if (!payload) return payload.error();
+  auto decoded = decode_record<RoundRecord>(as_text(*payload));
+  if (!decoded || decode_history_key(key) != decoded->checkpoint) {
+    return corrupt_record(Table::kHistory, key, "it is not a history record of its key");
+  }
+  if (decoded->test != 0 && test != 0 && decoded->test != test) {
+    decoded->evaluated = 0;
+    decoded->evaluated_all = false;
+    decoded->precision = {};
+  }
+  return *decoded;
+}
+
 Result<AccountRecord> read_account(ByteView key_bytes, ByteView record) {
   const Result<ByteView> payload = open_record(Table::kLedger, key_bytes, record);
   if (!payload) return payload.error();
@@ -36,31 +52,30 @@ Result<void> RunStore::put_history(const RoundRecord& evaluated) {
 
 Result<std::vector<RoundRecord>> RunStore::history() {
   std::vector<RoundRecord> records;
-  const std::uint64_t test = test_fingerprint(impl_->identity);
   Result<void> outcome;
   Result<void> scanned =
       impl_->store->scan(Table::kHistory, {}, {}, [&](ByteView key, ByteView record) {
-        const Result<ByteView> payload = open_record(Table::kHistory, key, record);
-        if (!payload) {
-          outcome = payload.error();
-          return false;
+        const Result<RoundRecord> read = read_round(key, record, test_fingerprint(identity()));
+        if (read) {
+          records.push_back(*read);
+        } else {
+          outcome = read.error();
         }
-        const auto decoded = decode_record<RoundRecord>(as_text(*payload));
-        if (!decoded || decode_history_key(key) != decoded->checkpoint) {
-          outcome = corrupt_record(Table::kHistory, key, "it is not a history record of its key");
-          return false;
-        }
-        RoundRecord& added = records.emplace_back(*decoded);
-        if (added.test != 0 && test != 0 && added.test != test) {
-          added.evaluated = 0;
-          added.evaluated_all = false;
-          added.precision = {};
-        }
-        return true;
+        return read.ok();
       });
   if (!scanned) return scanned.error();
   if (!outcome) return outcome.error();
   return records;
+}
+
+Result<std::optional<RoundRecord>> RunStore::history_at(RoundIndex checkpoint) {
+  const HistoryKeyBytes key = encode_history_key(checkpoint);
+  const auto record = impl_->store->get(Table::kHistory, key);
+  if (!record) return record.error();
+  if (!record->has_value()) return std::optional<RoundRecord>();
+  const Result<RoundRecord> read = read_round(key, **record, test_fingerprint(identity()));
+  if (!read) return read.error();
+  return std::optional(*read);
 }
 
 Result<void> RunStore::put_accounts(const std::vector<AccountRecord>& accounts) {

@@ -1,7 +1,5 @@
 #include "master/shell/best_checkpoint.hpp"
 
-#include <algorithm>
-
 #include "master/shell/resume_point.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
@@ -13,21 +11,28 @@ constexpr const char* kName = "best";
 
 // Digest of the rows at the checkpoint, as the history has it; 0 when it has none.
 std::uint64_t rows_digest(RunStore& run, RoundIndex checkpoint) {
-  const auto history = run.history();
-  if (!history) return 0;
-  const auto found = std::ranges::find(*history, checkpoint, &RoundRecord::checkpoint);
-  return found == history->end() ? 0 : found->rows_digest;
+  const auto record = run.history_at(checkpoint);
+  return record && *record ? (*record)->rows_digest : 0;
 }
 
 }  // namespace
 
-Result<bool> keep_if_best(const HeldFolder& folder, RunStore& run) {
-  if (auto in_place = folder.check(); !in_place) return in_place.error();
-  const auto history = run.history();
-  if (!history) return history.error();
-  const RoundIndex checkpoint = run.checkpoint();
-  if (learning_so_far(*history, checkpoint).best_checkpoint != checkpoint) return false;
-  if (auto kept = link_store(folder.reach(), kept_path(folder.path(), kName)); !kept) {
+Result<bool> BestCheckpoint::keep_if_best() {
+  if (auto in_place = folder_.check(); !in_place) return in_place.error();
+  const RoundIndex checkpoint = run_.checkpoint();
+  if (learning_) {
+    const auto record = run_.history_at(checkpoint);
+    if (!record) return record.error();
+    if (*record && (*record)->evaluated > 0) {
+      learning_->add_evaluation(checkpoint, (*record)->precision.at_1());
+    }
+  } else {
+    const auto history = run_.history();
+    if (!history) return history.error();
+    learning_ = learning_so_far(*history, checkpoint);
+  }
+  if (learning_->best_checkpoint != checkpoint) return false;
+  if (auto kept = link_store(folder_.reach(), kept_path(folder_.path(), kName)); !kept) {
     return kept.error();
   }
   return true;

@@ -123,13 +123,10 @@ std::optional<Event> Persister::run_task(const SettleTask& task) {
 }
 
 std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
-  auto history = store_.history();
-  if (!history) return failure(history.error());
-  RoundRecord record;
+  const auto stored = store_.history_at(store_.checkpoint());
+  if (!stored) return failure(stored.error());
+  RoundRecord record = stored->value_or(RoundRecord());
   record.checkpoint = store_.checkpoint();
-  for (const RoundRecord& earlier : *history) {
-    if (earlier.checkpoint == record.checkpoint) record = earlier;
-  }
   record.add(task.evaluation);
   if (auto put = store_.put_history(record); !put) return failure(put.error());
   if (auto added = add_to_accounts(task.accounts, wall_clock_()); !added) {

@@ -16,7 +16,6 @@
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kLengthBytes = 8;
 static_assert(std::endian::native == std::endian::little, "tensors are written by plain copies");
 
 Error system_error(const std::string& path, const char* doing) {
@@ -59,7 +58,7 @@ void ModelFile::plan_safetensors(const std::map<std::string, std::string>& metad
     end += tensor.bytes();
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  text.resize(aligned(kLengthBytes + text.size()) - kLengthBytes, ' ');
+  text.resize(aligned(sizeof(std::uint64_t) + text.size()) - sizeof(std::uint64_t), ' ');
   const std::uint64_t bytes = text.size();
   heads_.push_back(std::string(reinterpret_cast<const char*>(&bytes), sizeof bytes) + text);
   head_offsets_.push_back(0);

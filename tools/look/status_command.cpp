@@ -281,9 +281,9 @@ Result<Learnt> learn(const StatusFlags& flags) {
 Result<Report> stored_status(RunStore& run, const std::string& folder, const std::string& reason) {
   const ModelConfig& model = run.identity().model;
   const RunPlan plan(model);
-  const auto history = run.history();
-  if (!history) return history.error();
-  const RoundRecord last = history->empty() ? RoundRecord() : history->back();
+  const auto record = run.history_at(run.checkpoint());
+  if (!record) return record.error();
+  const RoundRecord last = record->value_or(RoundRecord());
   const bool is_finished = run.checkpoint() >= plan.round_count();
   Report report;
   report.fact("is_running", "master", {false, "none"});

@@ -58,18 +58,13 @@ std::string shards_json(const PageView& view) {
   for (std::size_t i = 0; i < s.shards.size(); ++i) {
     const ShardEntry& e = s.shards[i];
     const std::uint64_t lag = batch > e.next_batch ? batch - e.next_batch : 0;
-    shards.push_back(
-        {{"shard", i},
-         {"layer", is_input(s, i) ? "input" : "output"},
-         {"state", shard_state(view, i)},
-         {"holder", e.holder ? Json(printable(s.volunteers[*e.holder].name)) : Json()},
-         {"since_seconds", seconds(e.since_us)},
-         {"version", e.committed},
-         {"next_batch", e.next_batch},
-         {"lag", lag},
-         {"loaded", e.chunks == 0 ? Json() : Json(double(e.chunks_sent) / double(e.chunks))},
-         {"held_before", text_or_null(e.held_before)},
-         {"moved_why", text_or_null(e.moved_why)}});
+    Json shard = {{"shard", i},
+                  {"layer", is_input(s, i) ? "input" : "output"},
+                  {"state", shard_state(view, i)},
+                  {"holder", e.holder ? Json(printable(s.volunteers[*e.holder].name)) : Json()},
+                  {"lag", lag}};
+    shard.update(fields_of(e));
+    shards.push_back(std::move(shard));
   }
   return dump({{"version", view.version}, {"batch", batch}, {"shards", std::move(shards)}});
 }
@@ -89,21 +84,12 @@ std::string volunteers_json(const PageView& view, const RunFacts& facts, const C
   Json here = Json::array();
   for (std::size_t i = 0; i < s.volunteers.size(); ++i) {
     const VolunteerEntry& v = s.volunteers[i];
-    here.push_back(
-        {{"name", printable(v.name)},
-         {"address", with_addresses ? text_or_null(v.peer) : Json()},
-         {"is_local", v.is_local},
-         {"state", volunteer_state(v, held[i], ready[i])},
-         {"threads", v.cores},
-         {"shards", held[i]},
-         {"speed", double{v.speed}},
-         {"share", speed > 0 ? Json(double{v.speed} / speed) : Json()},
-         {"round_trip_seconds", v.round_trip_us < 0 ? Json() : Json(double(v.round_trip_us) / 1e6)},
-         {"here_seconds", seconds(v.here_us)},
-         {"silent_seconds", seconds(v.silent_us)},
-         {"units_out", v.units_out},
-         {"owes_seconds", v.owes ? Json(seconds(v.owes_us)) : Json()},
-         {"no_shards", text_or_null(v.no_shards)}});
+    Json one = fields_of(v);
+    if (!with_addresses) one["address"] = Json();
+    one["state"] = volunteer_state(v, held[i], ready[i]);
+    one["shards"] = held[i];
+    one["share"] = speed > 0 ? Json(double{v.speed} / speed) : Json();
+    here.push_back(std::move(one));
   }
   Json gone = Json::array();
   for (const DepartureEntry& d : s.gone) {

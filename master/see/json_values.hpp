@@ -33,6 +33,22 @@ inline Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(printable(text));
 }
 
+inline Json known(bool value) {
+  return value;
+}
+
+inline Json known(const std::string& text) {
+  return text_or_null(text);
+}
+
+// All fields that visit_fields() names.
+template <typename Entry>
+Json fields_of(const Entry& entry) {
+  Json json = Json::object();
+  visit_fields(entry, [&](const char* name, const auto& value) { json[name] = known(value); });
+  return json;
+}
+
 inline double seconds(std::uint64_t us) {
   return static_cast<double>(us) / 1e6;
 }

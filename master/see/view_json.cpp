@@ -12,12 +12,6 @@ namespace gleaner {
 
 namespace {
 
-Json progress_of(const RunProgress& progress) {
-  Json json = Json::object();
-  visit_fields(progress, [&](const char* name, auto value) { json[name] = known(value); });
-  return json;
-}
-
 Json precision_of(const Precision& precision) {
   Json json;
   add_precision(json, precision);
@@ -57,7 +51,7 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
       {"version", view.version},
       {"wall_seconds", view.wall_seconds},
       {"stage", stage_name(progress.stage)},
-      {"progress", progress_of(progress)},
+      {"progress", fields_of(progress)},
       {"precision", precision_of(progress.precision)},
       {"wait",
        {{"waits_for", text_or_null(s.waits_for)},

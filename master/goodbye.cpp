@@ -8,7 +8,6 @@
 
 #include "common/limits.hpp"
 #include "common/text.hpp"
-#include "common/time.hpp"
 
 namespace gleaner {
 namespace {

@@ -23,7 +23,6 @@
 #include "master/finished_run.hpp"
 #include "master/goodbye.hpp"
 #include "master/in_process_volunteers.hpp"
-#include "master/run_data.hpp"
 #include "master/see/progress_source.hpp"
 #include "master/see/readers.hpp"
 #include "master/serving_loop.hpp"
@@ -35,7 +34,6 @@
 #include "master/shell/way_back.hpp"
 #include "storage/engine/master_note.hpp"
 #include "storage/engine/store_folder.hpp"
-#include "storage/run_store.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -16,7 +15,6 @@
 #include "master/evaluation_sample.hpp"
 #include "master/recipe_chosen.hpp"
 #include "storage/engine/rocks_store.hpp"
-#include "storage/keep/wide_start.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

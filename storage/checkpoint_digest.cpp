@@ -4,15 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "common/access/sha256.hpp"
 #include "common/model/model_fields.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/record.hpp"
-#include "storage/run_store.hpp"
 #include "storage/run_store_impl.hpp"
 
 namespace gleaner {

@@ -3,7 +3,6 @@
 #include "storage/run_store.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "common/model/run_plan.hpp"
 #include "storage/record.hpp"

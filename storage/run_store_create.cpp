@@ -1,12 +1,9 @@
 // Makes a run in an empty store.
 #include <algorithm>
-#include <span>
 
 #include "common/model/model_fields.hpp"
 #include "schema/versions.hpp"
 #include "storage/record.hpp"
-#include "storage/row_tables.hpp"
-#include "storage/run_store.hpp"
 #include "storage/run_store_impl.hpp"
 
 namespace gleaner {

@@ -2,13 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "common/model/run_plan.hpp"
 #include "storage/record.hpp"
-#include "storage/run_store.hpp"
 #include "storage/run_store_impl.hpp"
 
 namespace gleaner {

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "common/model/model_fields.hpp"
 #include "schema/versions.hpp"
 #include "storage/record.hpp"
-#include "storage/run_store.hpp"
 #include "storage/run_store_impl.hpp"
 
 namespace gleaner {

@@ -1,12 +1,6 @@
 // The small records of a run: history, receipts, accounts, lease epochs.
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "storage/record.hpp"
-#include "storage/run_records.hpp"
-#include "storage/run_store.hpp"
 #include "storage/run_store_impl.hpp"
 
 namespace gleaner {

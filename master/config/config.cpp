@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "common/model/model_fields.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {

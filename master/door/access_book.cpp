@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "common/access/addresses.hpp"
 #include "common/ids.hpp"

@@ -7,7 +7,6 @@
 #include "common/limits.hpp"
 #include "common/text.hpp"
 #include "common/time.hpp"
-#include "master/door/administration.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {

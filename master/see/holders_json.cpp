@@ -1,7 +1,6 @@
 #include "master/see/holders_json.hpp"
 
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <string_view>
-#include <utility>
 
-#include "common/http/page_assets.hpp"
 #include "master/see/event_json.hpp"
 #include "master/see/history_json.hpp"
 #include "master/see/holders_json.hpp"

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "master/door/access_file.hpp"
 #include "storage/engine/rocks_store.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/counter_random.hpp"
 #include "schema/input_parts.hpp"
 #include "schema/quantized_batch.hpp"
 

@@ -4,18 +4,14 @@
 #include <rocksdb/db.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "common/result.hpp"
 #include "storage/engine/rocks_database.hpp"
 #include "storage/engine/rocks_options.hpp"
 #include "storage/engine/rocks_tables.hpp"
-#include "storage/engine/store_folder.hpp"
 
 namespace gleaner {
 namespace {

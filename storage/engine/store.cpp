@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "common/result.hpp"
-
 namespace gleaner {
 namespace {
 

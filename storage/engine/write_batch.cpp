@@ -1,7 +1,6 @@
 #include "storage/engine/write_batch.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 
 #include "common/result.hpp"

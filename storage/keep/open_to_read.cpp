@@ -16,7 +16,6 @@
 #include "storage/engine/rocks_store.hpp"
 #include "storage/keep/backup.hpp"
 #include "storage/keep/initial_model.hpp"
-#include "storage/run_store.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/net/connect.hpp"
-#include "common/net/transports.hpp"
 #include "common/os/process.hpp"
 #include "master/door/advertised_host.hpp"
 
@@ -17,6 +16,10 @@ namespace {
 constexpr std::size_t kUnfinishedBytesMax = std::size_t{128} << 20;
 // All messages that wait to be sent may take together what may wait for this many volunteers.
 constexpr std::size_t kFullQueuesMax = 16;
+
+// Warnings about connections that come to nothing.
+constexpr Millis kStrangerLogPeriod{60'000};
+constexpr std::size_t kStrangerLogLines = 20;
 
 }  // namespace
 
@@ -38,14 +41,6 @@ LobbyLimits lobby_limits(const MasterConfig& config) {
   limits.waiting_per_address_max = config.network.waiting_per_address_max;
   return limits;
 }
-
-namespace {
-
-// Warnings about connections that come to nothing.
-constexpr Millis kStrangerLogPeriod{60'000};
-constexpr std::size_t kStrangerLogLines = 20;
-
-}  // namespace
 
 Entrance::Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, std::string store,
                    Console& console)
@@ -85,6 +80,13 @@ std::string Entrance::address() const {
 
 void Entrance::close() {
   if (lobby_) lobby_->stop();
+}
+
+std::vector<BanShown> Entrance::bans() const {
+  std::vector<BanShown> shown;
+  if (!is_open()) return shown;
+  for (auto& [key, rule] : gate_->banned()) shown.push_back({to_text(key), rule.name, rule.reason});
+  return shown;
 }
 
 Result<void> Entrance::open_gate(Gate::Observer observer) {

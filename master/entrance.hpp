@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/console/log.hpp"
 #include "common/net/lobby.hpp"
@@ -18,6 +19,7 @@
 #include "master/config/config.hpp"
 #include "master/door/gate.hpp"
 #include "master/see/console.hpp"
+#include "master/see/page_view.hpp"
 
 namespace gleaner {
 
@@ -51,6 +53,9 @@ class Entrance {
 
   // Requires is_open().
   [[nodiscard]] Gate& gate() { return *gate_; }
+
+  // Keys that the master keeps out; none where it is closed to all.
+  [[nodiscard]] std::vector<BanShown> bans() const;
 
   // HOST:PORT at which it listens. Requires is_open().
   [[nodiscard]] std::string address() const;

@@ -2,38 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <asio/executor_work_guard.hpp>
-#include <asio/post.hpp>
-#include <asio/thread_pool.hpp>
-#include <atomic>
-#include <optional>
-
-#include "common/machine_facts.hpp"
 #include "common/model/run_plan.hpp"
 #include "master/shell/resume_point.hpp"
 #include "storage/engine/rocks_store.hpp"
 
 namespace gleaner {
-
-void run_while_serving(asio::io_context& io, asio::signal_set& signals,
-                       const std::function<void()>& work, const std::function<void()>& on_signal) {
-  io.restart();
-  signals.async_wait([on_signal](asio::error_code error, int) {
-    if (!error) on_signal();
-  });
-  bool is_over = false;
-  asio::thread_pool thread{1};
-  asio::post(thread, [&, guard = asio::make_work_guard(io)] {
-    work();
-    asio::post(io, [&is_over] { is_over = true; });
-  });
-  while (!is_over) io.run_one();
-  signals.cancel();
-  // Hands out what was cancelled: nothing that `on_signal` refers to is needed any more.
-  io.restart();
-  io.poll();
-}
-
 namespace {
 
 // Examples a second over all rounds that were timed; negative when none was.
@@ -95,25 +68,6 @@ Result<RunFinished> finished_run(const RunStore& written, const HeldFolder& fold
   const bool is_early = finished.checkpoint < plan.round_count();
   if (is_early) finished.evaluations_since_best = learning.evaluations_since_best;
   return finished;
-}
-
-void compare_with_centroids(RunFinished& finished, const PackedDataset& train,
-                            std::span<const JudgedExample> judged, const ServingLoop& aside,
-                            Console& console) {
-  std::atomic<bool> is_stopping = false;
-  std::optional<Error> skipped;
-  run_while_serving(
-      aside.io, aside.signals,
-      [&] {
-        const auto comparison =
-            compare_with_centroids(train, judged, machine_facts().memory_bytes, is_stopping);
-        if (comparison) finished.centroids = *comparison;
-        if (!comparison) skipped = comparison.error();
-      },
-      [&is_stopping] { is_stopping = true; });
-  if (!skipped) return;
-  console.log(LogLevel::kInfo,
-              "the network is not compared with the nearest label centroids: " + skipped->message);
 }
 
 }  // namespace gleaner

@@ -8,7 +8,6 @@
 
 #include "common/limits.hpp"
 #include "common/text.hpp"
-#include "common/time.hpp"
 
 namespace gleaner {
 namespace {
@@ -18,6 +17,10 @@ Checked checked_of(const Standing& standing, AuditMode audit, bool is_finished) 
   // Work of the open round may not have been done again yet.
   return audit == AuditMode::kAll && is_finished ? Checked::kAll : Checked::kSome;
 }
+
+// Volunteers that were lost longer ago are not waited for.
+constexpr std::chrono::minutes kLately{10};
+constexpr std::chrono::milliseconds kLook{100};
 
 }  // namespace
 
@@ -70,14 +73,6 @@ void ThanksBook::thank(Goodbye& goodbye, const Standing& standing, const KeyPair
   }
   complete(goodbye, standing, key);
 }
-
-namespace {
-
-// Volunteers that were lost longer ago are not waited for.
-constexpr std::chrono::minutes kLately{10};
-constexpr std::chrono::milliseconds kLook{100};
-
-}  // namespace
 
 Goodbye Farewell::answer(const Message& first) {
   if (const auto* hello = std::get_if<Hello>(&first)) {

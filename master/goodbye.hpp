@@ -1,5 +1,5 @@
-// Tells volunteers that were lost shortly before the end of a run, once they come back, that the
-// run is over. I/O thread only.
+// Goodbyes: the signed thanks of a volunteer that goes, and the news, for volunteers that were lost
+// shortly before the end of a run and come back, that the run is over. I/O thread only.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -20,7 +20,7 @@
 namespace gleaner {
 
 // Remembers what each volunteer did for the run over all starts of the master, so that it can be
-// thanked for all of that. I/O thread only.
+// thanked for all of that.
 class ThanksBook {
  public:
   // `accounts` are those that the store held when the core began; `audit` is what becomes of the

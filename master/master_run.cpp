@@ -15,90 +15,27 @@
 
 #include "common/machine_facts.hpp"
 #include "common/model/run_plan.hpp"
+#include "master/announcement.hpp"
+#include "master/centroid_comparison.hpp"
+#include "master/core_settings.hpp"
 #include "master/door/gate.hpp"
 #include "master/entrance.hpp"
 #include "master/finished_run.hpp"
 #include "master/goodbye.hpp"
 #include "master/in_process_volunteers.hpp"
-#include "master/run_data.hpp"
 #include "master/see/progress_source.hpp"
 #include "master/see/readers.hpp"
-#include "master/shell/checkpoint_policy.hpp"
+#include "master/serving_loop.hpp"
+#include "master/shell/best_checkpoint.hpp"
 #include "master/shell/disk_gauge.hpp"
 #include "master/shell/keeper.hpp"
 #include "master/shell/resume_point.hpp"
 #include "master/shell/threaded_runner.hpp"
+#include "master/shell/way_back.hpp"
+#include "storage/engine/master_note.hpp"
 #include "storage/engine/store_folder.hpp"
-#include "storage/run_store.hpp"
 
 namespace gleaner {
-namespace {
-
-// An address with an invite lets in whoever sees it, and this machine may have other users: the
-// page says where the line is to be had.
-std::string join_command(const MasterConfig& config, const std::string& where) {
-  if (config.network.listen.empty()) return {};
-  if (!config.network.insecure) return "gleaner invite list " + config.run.store;
-  return "gleaner-volunteer " + where + " --insecure";
-}
-
-constexpr const char* kPageIsPlain =
-    "the page is not encrypted: whoever is on the way reads it, and the invites that are shown to "
-    "it; where others share the network, give --http 127.0.0.1:8080 and use ssh -L or a proxy with "
-    "TLS";
-
-RunFacts run_facts(const MasterConfig& config, const RunData& data) {
-  RunFacts facts;
-  facts.store = config.run.store;
-  facts.rounds = RunPlan(data.model).round_count();
-  facts.points = data.train->points();
-  facts.test_points = data.test ? data.test->points() : 0;
-  facts.features = data.model.features;
-  facts.labels = data.model.labels;
-  facts.hidden = data.model.hidden;
-  facts.output_shards = data.model.output_shards;
-  facts.epochs = data.model.epochs;
-  facts.batch_examples = data.model.batch_examples;
-  facts.staleness = data.model.staleness;
-  facts.seed = data.model.seed;
-  facts.local = config.run.local;
-  facts.recipe = data.recipe;
-  MasterConfig effective = config;
-  effective.model = ModelOverrides::all(data.model);
-  const Settings settings = master_settings(effective);
-  facts.audit = settings.find_key("network.audit")->value.get();
-  MasterConfig defaults;
-  const Settings usual = master_settings(defaults);
-  for (const Setting& setting : settings.all()) {
-    std::string value = setting.value.get();
-    const bool is_default = usual.find_key(setting.key)->value.get() == value;
-    facts.settings.push_back(
-        {setting.key, std::move(value), setting.unit, setting.doc, is_default});
-  }
-  return facts;
-}
-
-}  // namespace
-
-void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,
-              const RunWeb* web, Console& console) {
-  if (checkpoint == 0) console.event(data.recipe);
-  console.event(RunStarted{run_facts(config, data), checkpoint > 0, checkpoint});
-  if (web == nullptr) return;
-  PageServed served = web->served();
-  served.takes_invite = !config.network.insecure;
-  console.event(served);
-  if (!served.others.empty()) console.log(LogLevel::kWarning, kPageIsPlain);
-}
-
-std::vector<BanShown> bans_shown(Entrance& entrance) {
-  std::vector<BanShown> shown;
-  if (!entrance.is_open()) return shown;
-  for (auto& [key, rule] : entrance.gate().banned())
-    shown.push_back({to_text(key), rule.name, rule.reason});
-  return shown;
-}
-
 namespace {
 
 constexpr Millis kProgressPeriod{200};
@@ -108,31 +45,7 @@ constexpr std::chrono::seconds kFarewell{3};
 class MasterRun {
  public:
   MasterRun(MasterConfig& config, const RunData& data, const StoreInFolder& store, Console& console,
-            RunWeb* web)
-      : config_(config),
-        data_(data),
-        store_(store.run),
-        folder_(store.folder),
-        console_(console),
-        web_(web),
-        rounds_(RunPlan(data.model).round_count()),
-        threads_(effective_threads(config, machine_facts().cores)),
-        pool_(threads_),
-        worker_(data.model, *data.train, data.test.get(), data.label_counts, pool_,
-                config.run.input_layer == InputHolder::kVolunteers),
-        tasks_(io_.get_executor(),
-               [this](const std::string& task, const std::string& what) {
-                 console_.log(LogLevel::kError, task + ": " + what);
-               }),
-        signals_(io_, SIGINT, SIGTERM),
-        entrance_(io_, tasks_, config, folder_.reach(), console),
-        keeper_(config, store_, folder_,
-                [this](RunEvent event) {
-                  asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
-                }),
-        disk_(io_, folder_, [this](const Error& error) {
-          if (!done_) runner_->fail(error);
-        }) {}
+            RunWeb* web);
 
   // `goes_on`: after a round that diverged, or false work, once everybody knows what the run is.
   Result<ExitCode> run(bool goes_on);
@@ -192,6 +105,35 @@ class MasterRun {
   DiskGauge disk_;
 };
 
+}  // namespace
+
+MasterRun::MasterRun(MasterConfig& config, const RunData& data, const StoreInFolder& store,
+                     Console& console, RunWeb* web)
+    : config_(config),
+      data_(data),
+      store_(store.run),
+      folder_(store.folder),
+      console_(console),
+      web_(web),
+      rounds_(RunPlan(data.model).round_count()),
+      threads_(effective_threads(config, machine_facts().cores)),
+      pool_(threads_),
+      worker_(data.model, *data.train, data.test.get(), data.label_counts, pool_,
+              config.run.input_layer == InputHolder::kVolunteers),
+      tasks_(io_.get_executor(),
+             [this](const std::string& task, const std::string& what) {
+               console_.log(LogLevel::kError, task + ": " + what);
+             }),
+      signals_(io_, SIGINT, SIGTERM),
+      entrance_(io_, tasks_, config, folder_.reach(), console),
+      keeper_(config, store_, folder_,
+              [this](RunEvent event) {
+                asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
+              }),
+      disk_(io_, folder_, [this](const Error& error) {
+        if (!done_) runner_->fail(error);
+      }) {}
+
 // How much is logged of connections that nobody introduced is up to strangers: it has a bound.
 void MasterRun::report(const Notice& notice) {
   if (const auto* line = std::get_if<LogLine>(&notice); line && line->kind == "turned_away") {
@@ -247,7 +189,7 @@ void MasterRun::show_progress() {
 void MasterRun::publish_web() {
   if (web_ == nullptr) return;
   if (entrance_.is_open()) web_->admit_by(entrance_.gate().page_access());
-  web_->publish(runner_->status(), runner_->accounts(), bans_shown(entrance_), monotonic_now());
+  web_->publish(runner_->status(), runner_->accounts(), entrance_.bans(), monotonic_now());
 }
 
 // Before the store is another thread's.
@@ -474,8 +416,6 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   close();
   return conclude(*done_);
 }
-
-}  // namespace
 
 Result<ExitCode> run_master(MasterConfig& config, const RunData& data, const StoreInFolder& store,
                             Console& console, RunWeb* web) {

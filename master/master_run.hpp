@@ -2,30 +2,15 @@
 // local volunteers, console and signals together. Construct, then run() once, on the main thread.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "common/result.hpp"
 #include "master/config/config.hpp"
-#include "master/entrance.hpp"
 #include "master/run_data.hpp"
 #include "master/see/console.hpp"
-#include "master/see/page_view.hpp"
-#include "master/see/run_events.hpp"
 #include "master/see/run_web.hpp"
-#include "storage/engine/store_folder.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
-
-// Shows what the recipe chose for a new run, the run that starts from `checkpoint`, and where its
-// page is; `web` may be null.
-void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,
-              const RunWeb* web, Console& console);
-
-// Keys that the master keeps out; none where it is closed to all.
-std::vector<BanShown> bans_shown(Entrance& entrance);
 
 // A run's store with the folder that it is in.
 struct StoreInFolder {

@@ -1,13 +1,6 @@
 #include "master/open_run.hpp"
 
-#include <algorithm>
-#include <asio/io_context.hpp>
-#include <asio/signal_set.hpp>
-#include <asio/steady_timer.hpp>
-#include <chrono>
-#include <csignal>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -18,6 +11,7 @@
 #include "common/thread_pool.hpp"
 #include "common/time.hpp"
 #include "master/master_run.hpp"
+#include "master/room_wait.hpp"
 #include "master/see/run_web.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
@@ -26,47 +20,6 @@
 
 namespace gleaner {
 namespace {
-
-constexpr std::chrono::seconds kRoomPoll{1};
-// The least that is asked for when the reserve did not suffice.
-constexpr std::uint64_t kRoomBytesMin = std::uint64_t{64} << 20;
-
-// While there is no run to stop: the time passes, and signals are noted.
-class Pause {
- public:
-  Pause() {
-    signals_.async_wait([this](asio::error_code error, int) { is_stopped_ = !error; });
-  }
-
-  // Waits until the disk has `bytes` free, a second at least; false when a signal asks to stop.
-  // `on_second` is called every second, and ends the waiting with false.
-  bool wait_for_room(const std::string& path, std::uint64_t bytes,
-                     const std::function<bool()>& on_second) {
-    do {
-      if (!on_second()) return false;
-      asio::steady_timer timer(io_, kRoomPoll);
-      bool is_over = false;
-      timer.async_wait([&](asio::error_code) { is_over = true; });
-      while (!is_over && !is_stopped_) io_.run_one();
-    } while (!is_stopped_ &&
-             (free_bytes(path).value_or(bytes) < bytes || !can_take_room(path, bytes)));
-    return !is_stopped_;
-  }
-
-  // Whether a signal has come since.
-  bool is_stopped() {
-    io_.poll();
-    return is_stopped_;
-  }
-
-  [[nodiscard]] double seconds() const { return seconds_in(monotonic_now() - since_); }
-
- private:
-  const Instant since_ = monotonic_now();
-  asio::io_context io_{1};
-  asio::signal_set signals_{io_, SIGINT, SIGTERM};
-  bool is_stopped_ = false;
-};
 
 // However many ask on the page, it costs the run this much of one processor, on a thread that gives
 // way to all others, and about this much memory while they ask.
@@ -132,6 +85,8 @@ class OpenedRun {
   std::optional<Pause> pause_;
   std::unique_ptr<RunWeb> web_;  // the page; outlives a store that is closed for want of room
 };
+
+}  // namespace
 
 Result<ExitCode> OpenedRun::open_and_run() {
   const auto fail = [&](const Error& error) -> Result<ExitCode> {
@@ -219,17 +174,6 @@ ExitCode OpenedRun::run() {
     // Otherwise the next opening says what has become of the folder.
     if (!has_room && is_in_place()) return stopped();
   }
-}
-
-}  // namespace
-
-std::uint64_t RoomWanted::after(const Error& error, RoundIndex checkpoint) {
-  if (error.code == ErrorCode::kStoreUnsure) {
-    // Without a new checkpoint since, what was free then is not enough.
-    bytes_ = unsure_at_ == checkpoint ? std::max(2 * bytes_, kRoomBytesMin) : reserve_;
-    unsure_at_ = checkpoint;
-  }
-  return bytes_;
 }
 
 ExitCode open_and_run(MasterConfig config, const RunData& data, Console& console) {

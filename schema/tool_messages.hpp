@@ -98,6 +98,24 @@ struct VolunteerEntry {
   friend bool operator==(const VolunteerEntry&, const VolunteerEntry&) = default;
 };
 
+// The fields of a volunteer by their names in JSON. Times are in seconds; a negative one was not
+// measured. Where an empty text stands in JSON, it is null.
+template <typename Visit>
+void visit_fields(const VolunteerEntry& v, const Visit& visit) {
+  const auto seconds = [](auto us) { return static_cast<double>(us) / 1e6; };
+  visit("name", v.name);
+  visit("address", v.peer);
+  visit("is_local", v.is_local);
+  visit("threads", v.cores);
+  visit("speed", double{v.speed});
+  visit("round_trip_seconds", v.round_trip_us < 0 ? -1.0 : seconds(v.round_trip_us));
+  visit("here_seconds", seconds(v.here_us));
+  visit("silent_seconds", seconds(v.silent_us));
+  visit("units_out", v.units_out);
+  visit("owes_seconds", v.owes ? seconds(v.owes_us) : -1.0);
+  visit("no_shards", v.no_shards);
+}
+
 struct ShardEntry {
   LeaseState state = LeaseState::kFree;
   std::optional<std::uint32_t> holder;  // its place among the volunteers; none for a free shard
@@ -110,6 +128,18 @@ struct ShardEntry {
   std::string moved_why;    // why it left there, or is to leave the present holder
   friend bool operator==(const ShardEntry&, const ShardEntry&) = default;
 };
+
+// The fields of a shard by their names in JSON, as of a volunteer. Its state and its holder's name
+// follow from more than the entry.
+template <typename Visit>
+void visit_fields(const ShardEntry& s, const Visit& visit) {
+  visit("since_seconds", static_cast<double>(s.since_us) / 1e6);
+  visit("version", s.committed);
+  visit("next_batch", s.next_batch);
+  visit("loaded", s.chunks == 0 ? -1.0 : double{1} * s.chunks_sent / s.chunks);
+  visit("held_before", s.held_before);
+  visit("moved_why", s.moved_why);
+}
 
 // A volunteer that has gone.
 struct DepartureEntry {

@@ -5,9 +5,6 @@
 #include <cstring>
 #include <optional>
 
-#include "common/model/shard_rows.hpp"
-#include "common/result.hpp"
-
 namespace gleaner {
 namespace {
 

@@ -17,7 +17,7 @@ namespace gleaner {
 
 struct IdentityRecord {
   std::uint32_t store_version = 0;
-  std::map<std::string, std::string> model;  // see identity.hpp
+  std::map<std::string, std::string> model;  // by field, as model_fields()
 };
 
 // How far the run got.
@@ -40,6 +40,37 @@ struct BackupRecord {
   RoundIndex checkpoint = 0;
   std::string run;  // a digest of the model's configuration
 };
+
+// The fields of these records by their names in JSON.
+template <typename Visit>
+void visit_fields(IdentityRecord& r, const Visit& visit) {
+  visit("store_version", r.store_version);
+  visit("model", r.model);
+}
+
+template <typename Visit>
+void visit_fields(ProgressRecord& r, const Visit& visit) {
+  visit("checkpoint", r.checkpoint);
+  visit("batches", r.batches);
+  visit("rate_cuts", r.rate_cuts);
+}
+
+template <typename Visit>
+void visit_fields(ShardDigest& r, const Visit& visit) {
+  visit("rows", r.rows);
+  visit("sum", r.sum);
+}
+
+template <typename Visit>
+void visit_fields(LeaseEpochRecord& r, const Visit& visit) {
+  visit("next", r.next);
+}
+
+template <typename Visit>
+void visit_fields(BackupRecord& r, const Visit& visit) {
+  visit("checkpoint", r.checkpoint);
+  visit("run", r.run);
+}
 
 // The JSON text of a record, and a record of such a text: those above, ShardDigest, RoundRecord,
 // AccountRecord without the identity, which is the key, and SettledRound without round and shard,

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,26 +13,15 @@
 
 #include "common/access/standing.hpp"
 #include "common/ids.hpp"
-#include "common/model/model_config.hpp"
-#include "common/model/model_fields.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
 #include "schema/messages.hpp"
 #include "schema/records.hpp"
 #include "storage/engine/store.hpp"
+#include "storage/run_identity.hpp"
 
 namespace gleaner {
-
-// The run that a store belongs to. A store opened with another one is refused.
-struct RunIdentity {
-  ModelConfig model;
-  // The effective configuration, key -> value as text: model keys and those that only steer the
-  // master, for people and for naming the differing keys.
-  std::map<std::string, std::string> settings;
-  // Only of one that is asked for: figures begin again with another test file than the stored one.
-  bool begins_new_test = false;
-};
 
 // Gives the rows of [begin, end) of a shard, in their order, that a run begins with instead of what
 // initial_row() gives; with codes only if they are wide rows.
@@ -143,6 +131,8 @@ class RunStore {
   Result<void> put_history(const RoundRecord& record);
   // Without the figures that were measured on another test file than the run's present one.
   Result<std::vector<RoundRecord>> history();
+  // The record of one checkpoint, as history() gives it; nullopt where there is none.
+  Result<std::optional<RoundRecord>> history_at(RoundIndex checkpoint);
   // The receipts of a folded round. kCorrupt when the record is damaged.
   Result<Receipts> receipts(RoundIndex round);
   // Adds or replaces these accounts. Not synced: the next synced write carries them along.
@@ -174,25 +164,7 @@ class RunStore {
   std::unique_ptr<Impl> impl_;
 };
 
-// Which run a store belongs to, compared in words.
-
-// Which run it is, without how long that is meant to be: 16 digits, equal for equal models.
-std::string run_name(const RunIdentity& identity);
-
 // Which model a reader of the store has: equal for equal runs, checkpoints and rows.
 Result<std::string> model_name(RunStore& run);
-
-// Adds to the settings of `identity` what its figures are measured with.
-void set_test_file(RunIdentity& identity, const std::string& name, std::uint64_t fingerprint);
-// 0 where no test file is known.
-std::uint64_t test_fingerprint(const RunIdentity& identity);
-// kIdentity, with both names, when `wanted` measures on another test file than `stored` and does
-// not ask for new figures.
-Result<void> check_test_file(const RunIdentity& wanted, const RunIdentity& stored);
-
-// How `wanted` differs from what the store holds, one clause a key: "learning.output_rate is 0.003
-// here and 0.01 in the store". More epochs than the store has are not a difference, nor is a
-// setting that only one of the two knows. Empty when the store may be used.
-std::vector<std::string> identity_differences(const RunIdentity& wanted, const RunIdentity& stored);
 
 }  // namespace gleaner

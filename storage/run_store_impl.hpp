@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,10 +67,10 @@ struct RunStore::Impl {
   std::optional<Fold> open_fold;  // writes to `store`
 };
 
-// Adds a JSON record to `batch`.
-void put_text(WriteBatch& batch, Table table, ByteView key, const std::string& text);
-Result<void> put_text(SortedWriter& writer, Table table, ByteView key, const std::string& text);
-// The text of a record; nullopt when there is none.
-Result<std::optional<std::string>> get_text(Store& store, Table table, ByteView key);
+// Puts a new run into an empty store, in one batch, so that there is a whole run or none.
+Result<void> create_run(Store& store, const RunIdentity& identity,
+                        std::span<const std::uint32_t> label_counts,
+                        const InitialRows& initial_rows);
+IdentityRecord record_of(const RunIdentity& identity);
 
 }  // namespace gleaner

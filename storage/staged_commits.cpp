@@ -2,16 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
-#include <optional>
-#include <string>
 
 #include "common/model/row_checks.hpp"
-#include "common/result.hpp"
 #include "schema/wire/codec.hpp"
 #include "storage/record.hpp"
-#include "storage/run_records.hpp"
 #include "storage/run_store_impl.hpp"
 
 namespace gleaner {

@@ -109,7 +109,7 @@ struct MasterConfig {
 
   struct Evaluation {
     std::uint32_t every_epochs = 1;  // 0: only at the end
-    // Test examples that an evaluation scores, kEvaluateAll: all; unset: see run_data.hpp.
+    // Test examples that an evaluation scores, kEvaluateAll: all; unset: see evaluation_sample.hpp.
     std::optional<std::uint64_t> sample;
     std::optional<std::uint32_t>
         patience;           // evaluations without a higher P@1 that end the run; 0: none do

@@ -4,7 +4,7 @@
 // Two of the effects go to queues. Worker tasks run one after the other, in the order in which the
 // core issued them: that is the order of the arithmetic on the input layer. Storage tasks do so,
 // with one exception: between two steps of a fold, commits are staged and settled and rows are read
-// that were issued after it (master/shell/storage_tasks.hpp). A round is folded after all its
+// that were issued after it (master/shell/storage_queue.hpp). A round is folded after all its
 // commits are staged.
 #pragma once
 

@@ -16,7 +16,6 @@
 #include "common/access/key_pair.hpp"
 #include "common/access/standing.hpp"
 #include "common/result.hpp"
-#include "schema/messages.hpp"
 
 namespace gleaner {
 
@@ -97,23 +96,5 @@ struct PageAccess {
 
 // As what the holder of `invite` reads. An error is a sentence for who is refused.
 Result<Role> reader_role(const PageAccess& access, std::string_view invite, std::int64_t now);
-
-// Does on a book what an administrator asks for. No I/O.
-
-// A peer that a running master knows besides those in the book.
-struct SeenPeer {
-  KeyId key;
-  std::string name;
-  std::string peer;  // ADDRESS:PORT
-  InviteId invite{};
-  bool is_here = false;
-};
-
-// Does what `request` asks for. An error is a sentence for who asks, and the book is as it was.
-Result<AccessAnswer> manage(AccessBook& book, const KeyPair& master, const AccessRequest& request,
-                            const std::vector<SeenPeer>& seen, std::int64_t now);
-
-// The line to paste for an invite of a master that listens, or last listened, at `where`.
-std::string invite_address(const std::string& where, const KeyPair& master, InviteId id);
 
 }  // namespace gleaner

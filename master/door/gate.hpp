@@ -19,6 +19,7 @@
 #include "common/result.hpp"
 #include "master/door/access_book.hpp"
 #include "master/door/access_file.hpp"
+#include "master/door/administration.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "master/see/event_json.hpp"
+#include "master/see/event_text.hpp"
 #include "master/see/progress_text.hpp"
-#include "master/see/view_json.hpp"
 
 namespace gleaner {
 namespace {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/infer/annif.hpp"
 #include "storage/infer/questions.hpp"
 
 namespace gleaner {

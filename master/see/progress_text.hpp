@@ -1,21 +1,16 @@
-// The run in words. Pure functions of its progress or of an event.
+// The progress of a run as one line. Pure functions.
 #pragma once
 
 #include <string>
 
 #include "common/console/terminal.hpp"
-#include "master/see/run_events.hpp"
+#include "schema/tool_messages.hpp"
 
 namespace gleaner {
 
-// How machines join, and for whom the line is.
-
-// The command that makes an invite for other people's machines; empty where `listening.join` trusts
-// nobody, or everybody takes part anyway.
-std::string command_for_others(const Listening& listening);
-
-// Some lines for the console; the first one holds no secret.
-std::string join_text(const Listening& listening);
+// Figures as people read them: rounded, and with words for long times.
+std::string rate_shown(double value);
+std::string seconds_shown(double seconds);
 
 // One line of at most `width` columns with a bar: what matters least is shortened, then left out,
 // until the rest fits.
@@ -23,12 +18,5 @@ std::string progress_line(const RunProgress& run, unsigned width, TextStyle styl
 
 // Every figure, as a log line.
 std::string progress_log_line(const RunProgress& run);
-
-// The event as a log line; long ones run on over several lines.
-std::string event_line(const RunEvent& event, TextStyle style);
-
-// Who wants to read of an event: a level below kInfo only with --verbose, one above also with
-// --quiet. Results count as warnings here.
-LogLevel importance(const RunEvent& event);
 
 }  // namespace gleaner

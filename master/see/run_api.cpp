@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <string_view>
-#include <utility>
 
-#include "common/http/page_assets.hpp"
+#include "master/see/event_json.hpp"
+#include "master/see/history_json.hpp"
+#include "master/see/holders_json.hpp"
+#include "master/see/receipts_json.hpp"
 #include "master/see/view_json.hpp"
 
 namespace gleaner {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "common/console/terminal.hpp"
+#include "master/see/event_json.hpp"
+#include "master/see/event_text.hpp"
 #include "master/see/history_series.hpp"
-#include "master/see/progress_text.hpp"
-#include "master/see/view_json.hpp"
 
 namespace gleaner {
 namespace {

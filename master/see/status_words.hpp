@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "common/result.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
@@ -34,15 +33,5 @@ bool is_paused(const VolunteerEntry& volunteer);
 std::string volunteer_state(const RunStatus& status, std::size_t volunteer);
 // Describes it when its shards have been counted: `held` of them, and `ready` of these are trained.
 std::string volunteer_state(const VolunteerEntry& volunteer, std::size_t held, std::size_t ready);
-
-// Why a run stands as it does, in sentences. Pure functions; names of peers are made harmless.
-
-// One or two short sentences: what the run is doing, why it stands still where it does, and until
-// when.
-std::string headline(const RunStatus& status);
-
-// `about` may be "run", a shard's number, or a volunteer's name. kInvalidArgument says what
-// there is when it is none of them.
-Result<std::vector<std::string>> why(const RunStatus& status, const std::string& about);
 
 }  // namespace gleaner

@@ -4,7 +4,6 @@
 
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "schema/wire/codec.hpp"
 

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "storage/engine/store_folder.hpp"
-
 namespace gleaner {
 namespace {
 

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "master/shell/checkpoint_policy.hpp"
+#include "master/shell/way_back.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 
 namespace gleaner {
@@ -109,6 +109,7 @@ Keeper::Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& fo
     : config_(config),
       store_(store),
       folder_(folder),
+      best_(folder, store),
       tell_(std::move(tell)),
       may_miss_lies_(config.network.audit == AuditMode::kAdaptive &&
                      !config.network.listen.empty()) {
@@ -122,7 +123,7 @@ void Keeper::folded(RoundIndex checkpoint) {
 
 void Keeper::evaluated() {
   if (!config_.evaluation.keep_best) return;
-  const auto kept = keep_if_best(folder_, store_);
+  const auto kept = best_.keep_if_best();
   if (kept && *kept && !std::exchange(has_told_of_best_, true)) {
     tell_(LogLine{LogLevel::kInfo,
                   fmt::format("the best checkpoint so far is kept as {}, and each better one takes "

@@ -13,7 +13,8 @@
 #include "common/time.hpp"
 #include "master/config/config.hpp"
 #include "master/see/run_events.hpp"
-#include "storage/engine/store_folder.hpp"
+#include "master/shell/best_checkpoint.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/keep/backup.hpp"
 #include "storage/run_store.hpp"
 
@@ -85,6 +86,7 @@ class Keeper {
   const MasterConfig& config_;
   RunStore& store_;
   const HeldFolder& folder_;
+  BestCheckpoint best_;
   const std::function<void(RunEvent)> tell_;
   const bool may_miss_lies_;  // not all work of strangers is audited
   bool has_told_of_best_ = false;

@@ -28,12 +28,13 @@ Result<std::vector<SettledRound>> keep_settled(RunStore& run,
   const auto is_to_be_evaluated = [&](RoundIndex checkpoint) {
     return evaluate_every_epochs && plan.evaluates_at(checkpoint, *evaluate_every_epochs);
   };
-  const auto history = run.history();
-  if (!history) return history.error();
   // An evaluation needs the shards as they are at the checkpoint. It has come to be owed since they
   // went on, because the test set or the settings are others now.
   const RoundIndex checkpoint = run.checkpoint();
-  if (is_to_be_evaluated(checkpoint) && !is_evaluated(*history, checkpoint)) {
+  const auto record = run.history_at(checkpoint);
+  if (!record) return record.error();
+  const bool has_figures = *record && (*record)->evaluated > 0;
+  if (is_to_be_evaluated(checkpoint) && !has_figures) {
     if (auto discarded = run.discard_staged(); !discarded) return discarded.error();
     return std::vector<SettledRound>();
   }

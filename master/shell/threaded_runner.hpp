@@ -10,7 +10,7 @@
 #include "common/float_state.hpp"
 #include "common/net/io_clock_and_threads.hpp"
 #include "master/shell/core_runner.hpp"
-#include "master/shell/storage_tasks.hpp"
+#include "master/shell/persister.hpp"
 #include "master/shell/worker.hpp"
 
 namespace gleaner {

@@ -2,7 +2,6 @@
 // core's worker tasks one after the other. One thread at a time; loops run on the pool.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,15 +18,11 @@
 #include "common/thread_pool.hpp"
 #include "common/train/input_layer.hpp"
 #include "master/core/events.hpp"
-#include "master/see/run_events.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
 
-// At the end of a run: is the network at least as good as the nearest label centroids, which need
-// no training? Asked of the same test examples, so that a difference of one percent shows in 4,000.
-
-// Test examples that are compared at most.
+// Judged examples that are kept of an evaluation, at most.
 inline constexpr std::size_t kComparedMax = 4000;
 
 // A test example with labels, and whether the network's first answer is one of them. Its view
@@ -36,14 +31,6 @@ struct JudgedExample {
   ExampleView example;
   bool is_hit = false;
 };
-
-// Compares as many of `judged`, from the first on, as ten seconds allow. The error says why there
-// is no comparison: the training data cannot be read, it is too large, or `is_stopping` was set.
-// Any thread; `train` and the test set are only read.
-Result<CentroidComparison> compare_with_centroids(const PackedDataset& train,
-                                                  std::span<const JudgedExample> judged,
-                                                  std::uint64_t memory_bytes,
-                                                  const std::atomic<bool>& is_stopping);
 
 class Worker {
  public:

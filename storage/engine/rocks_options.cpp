@@ -8,8 +8,6 @@
 
 #include <cerrno>
 #include <cstdarg>
-#include <memory>
-#include <string>
 #include <system_error>
 
 namespace gleaner {

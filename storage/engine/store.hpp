@@ -10,10 +10,8 @@
 // when there is room.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,27 +20,9 @@
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
+#include "storage/engine/write_batch.hpp"
 
 namespace gleaner {
-
-// The column families of a store. Keys and values are in record.hpp; README.md specifies
-// both to the byte.
-enum class Table : std::uint8_t {
-  kRun,      // what the run is and how far it got
-  kRows,     // weights, bias and optimizer state of every row that training has touched
-  kCodes,    // the same rows' hash-table entries
-  kStaged,   // commits that are not folded yet
-  kLedger,   // accounts of volunteers, lease epochs, receipts
-  kHistory,  // metrics, one record a checkpoint
-};
-inline constexpr std::size_t kTableCount = 6;
-
-inline constexpr std::array<const char*, kTableCount> kTableNames = {"run",    "rows",   "codes",
-                                                                     "staged", "ledger", "history"};
-
-constexpr const char* table_name(Table table) {
-  return kTableNames[static_cast<std::size_t>(table)];
-}
 
 // A large batch that is written while it is being made; see Store::begin_sorted.
 class SortedWriter {
@@ -54,33 +34,6 @@ class SortedWriter {
   virtual Result<void> erase(Table table, ByteView key) = 0;
   // Everything that was put is in the store when it returns ok, with kSync. Once.
   virtual Result<void> finish() = 0;
-};
-
-// Operations that are written to a store together or not at all. They lie one after the other in
-// chunks; what is large goes through Store::begin_sorted instead.
-class WriteBatch {
- public:
-  // `value` is nullopt for a deletion.
-  using Visitor = std::function<void(Table, ByteView key, std::optional<ByteView> value)>;
-
-  void put(Table table, ByteView key, ByteView value);
-  void erase(Table table, ByteView key);
-
-  [[nodiscard]] std::size_t size() const { return size_; }
-
-  // The bytes of keys and values.
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
-  // Calls `visitor` for every operation, in the order in which they were added, and frees what has
-  // been visited; leaves the batch empty.
-  void consume(const Visitor& visitor);
-
- private:
-  void add(Table table, ByteView key, std::optional<ByteView> value);
-
-  std::deque<Bytes> chunks_;
-  std::size_t size_ = 0;
-  std::size_t bytes_ = 0;
 };
 
 // kLazy survives the death of the process, not that of the machine.

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "common/data/packed_writer.hpp"
-#include "common/result.hpp"
 
 namespace gleaner {
 

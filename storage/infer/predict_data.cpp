@@ -11,8 +11,8 @@
 #include "common/data/name_table.hpp"
 #include "common/data/open_or_pack.hpp"
 #include "storage/infer/stored_model.hpp"
-#include "storage/keep/model_file.hpp"
 #include "storage/keep/open_to_read.hpp"
+#include "storage/keep/tensor_file.hpp"
 
 namespace gleaner {
 namespace {

@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/result.hpp"
 #include "common/thread_pool.hpp"
-#include "storage/infer/questions.hpp"
+#include "storage/infer/annif.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

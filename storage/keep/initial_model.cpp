@@ -4,121 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <span>
-#include <type_traits>
-#include <utility>
 
 #include "common/data/packed_format.hpp"
 #include "common/limits.hpp"
 #include "common/model/row_checks.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
-#include "common/portable_math.hpp"
 
 namespace gleaner {
-
-namespace {
-
-class WideRowMaker {
- public:
-  WideRowMaker(const ModelConfig& config, WideRowOf row_of)
-      : features_(config.features), map_(config), row_of_(std::move(row_of)) {}
-
-  Result<ShardRows> operator()(ShardId shard, std::uint32_t begin, std::uint32_t end) {
-    if (made_ != shard) {
-      if (auto made = make_rows(shard); !made) return made.error();
-      made_ = shard;
-    }
-    const auto some = [&](const auto& list) {
-      using List = std::remove_cvref_t<decltype(list)>;
-      const std::size_t width = rows_.rows.empty() ? 0 : list.size() / rows_.rows.size();
-      const std::size_t last = std::min<std::size_t>(end, rows_.rows.size());
-      if (begin >= last) return List();
-      return List(list.begin() + static_cast<std::ptrdiff_t>(begin * width),
-                  list.begin() + static_cast<std::ptrdiff_t>(last * width));
-    };
-    return ShardRows{
-        some(rows_.rows), some(rows_.values), some(rows_.states), some(rows_.codes), {}};
-  }
-
- private:
-  Result<void> make_rows(ShardId shard) {
-    made_ = ShardId{~0U};
-    rows_ = {};
-    const NeuronRange neurons = map_.neurons(shard);
-    for (std::uint32_t neuron = neurons.begin; neuron < neurons.end; ++neuron) {
-      row_.clear();
-      if (auto made = row_of_(map_.label_of_neuron(neuron), row_); !made) return made;
-      append(neuron - neurons.begin);
-    }
-    return {};
-  }
-
-  void append(std::uint32_t neuron) {
-    // One row at least, since the first has the bias.
-    for (std::size_t begin = 0; begin == 0 || begin < row_.features.size(); begin += kWideWeights) {
-      rows_.rows.push_back(static_cast<std::uint32_t>(rows_.rows.size()));
-      rows_.states.push_back(begin == 0 ? row_.own : 0.0F);
-      rows_.codes.push_back(neuron);
-      for (std::size_t i = begin; i < begin + kWideWeights; ++i) {
-        const bool is_there = i < row_.features.size();
-        rows_.codes.push_back(is_there ? row_.features[i] : features_);
-        rows_.values.push_back(is_there ? row_.weights[i] : 0.0F);
-      }
-      rows_.values.push_back(begin == 0 ? row_.bias : 0.0F);
-    }
-  }
-
-  std::uint32_t features_;
-  ShardMap map_;
-  WideRowOf row_of_;
-  WideRow row_;
-  ShardId made_{~0U};  // the shard whose rows are in rows_
-  ShardRows rows_;
-};
-
-}  // namespace
-
-void WideRow::clear() {
-  features.clear();
-  weights.clear();
-  bias = 0;
-  own = 0;
-}
-
-void WideRow::add(std::uint32_t feature, float weight) {
-  features.push_back(feature);
-  weights.push_back(weight);
-}
-
-Result<WideSizes> wide_sizes(const ModelConfig& config, const WideRowOf& row_of) {
-  const ShardMap map(config);
-  std::vector<std::uint64_t> rows(config.output_shards);
-  std::vector<std::uint64_t> weights(config.output_shards);
-  WideRow row;
-  for (std::uint32_t label = 0; label < config.labels; ++label) {
-    row.clear();
-    if (auto made = row_of(label, row); !made) return made.error();
-    const std::uint64_t own = (row.features.size() + kWideWeights - 1) / kWideWeights;
-    const std::uint32_t shard = raw(map.shard_of_neuron(map.neuron_of_label(label)));
-    rows[shard] += std::max<std::uint64_t>(own, 1);
-    weights[shard] += row.features.size();
-  }
-  WideSizes sizes;
-  sizes.rows = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(*std::ranges::max_element(rows), kWideRowsMax + 1));
-  auto& [mean, beyond] = sizes.weights;
-  for (const std::uint64_t own : weights) mean += own;
-  mean = mean / weights.size() + 1;
-  for (const std::uint64_t own : weights) beyond += std::max(own, mean) - mean;
-  return sizes;
-}
-
-InitialRows wide_initial_rows(const ModelConfig& config, WideRowOf row_of) {
-  return WideRowMaker(config, std::move(row_of));
-}
 
 namespace {
 
@@ -364,110 +259,6 @@ InitialRows InitialModel::rows(const ModelConfig& model) const {
         model, [this](std::uint32_t label, WideRow& row) { return read_wide_row(label, row); });
   }
   return RowMaker(*this, model);
-}
-
-namespace {
-
-// A row scores by words from the start, so that its bias need not keep it silent as that of a row
-// of small weights must: scores far below 0 teach nothing.
-constexpr float kBiasRaise = 1.0F;
-
-}  // namespace
-
-std::uint64_t wide_features_kept(const ModelConfig& config, std::uint64_t examples) {
-  return std::uint64_t{config.wide_features} * (4 + examples) / 4;
-}
-
-Result<std::unique_ptr<WideStart>> WideStart::open(const ModelConfig& config,
-                                                   const PackedDataset& train,
-                                                   const InitialModel* initial) {
-  auto examples = LabelExamples::open(train);
-  if (!examples) return examples.error();
-  return std::unique_ptr<WideStart>(new WideStart(config, train, initial, std::move(*examples)));
-}
-
-WideStart::WideStart(const ModelConfig& config, const PackedDataset& train,
-                     const InitialModel* initial, LabelExamples examples)
-    : config_(config),
-      train_(train),
-      initial_(initial),
-      examples_(std::move(examples)),
-      centroid_(config.features),
-      rarities_(config.features) {
-  for (std::uint64_t point = 0; point < train.points(); ++point) {
-    for (const std::uint32_t feature : train.example(point).features) ++rarities_[feature];
-  }
-  for (double& of_feature : rarities_) {
-    of_feature = natural_log(static_cast<double>(train.points() + 1) / (of_feature + 0.5));
-  }
-}
-
-void WideStart::sum_up(std::uint32_t label) {
-  const std::span<const std::uint32_t> own = examples_.of(label);
-  for (const std::uint32_t index : own) centroid_.add(train_.example(index));
-  weights_.clear();
-  centroid_.take([&](std::uint32_t feature, double sum) { weights_.push_back({feature, sum}); });
-  std::ranges::sort(weights_, {}, &Weight::feature);
-  double squares = 0;
-  double weighted = 0;
-  for (Weight& weight : weights_) {
-    const double rarity = rarities_[weight.feature];
-    squares += weight.sum * weight.sum;
-    weighted += rarity * weight.sum * weight.sum;
-    weight.sum *= rarity;
-  }
-  rarity_ = squares > 0 ? weighted / squares : 0;
-  const std::uint64_t kept = wide_features_kept(config_, own.size());
-  if (weights_.size() <= kept) return;
-  const auto end = weights_.begin() + static_cast<std::ptrdiff_t>(kept);
-  std::nth_element(weights_.begin(), end, weights_.end(), [](const Weight& a, const Weight& b) {
-    const double left = std::abs(a.sum);
-    const double right = std::abs(b.sum);
-    return left > right || (left == right && a.feature < b.feature);
-  });
-  weights_.erase(end, weights_.end());
-  std::ranges::sort(weights_, {}, &Weight::feature);
-}
-
-void WideStart::add_at_zero(WideRow& row) {
-  const std::vector<std::uint32_t> known = std::exchange(row.features, {});
-  const std::vector<float> weights = std::exchange(row.weights, {});
-  std::size_t next = 0;
-  for (const Weight& weight : weights_) {
-    for (; next < known.size() && known[next] < weight.feature; ++next) {
-      row.add(known[next], weights[next]);
-    }
-    if (next == known.size() || known[next] != weight.feature) row.add(weight.feature, 0.0F);
-  }
-  for (; next < known.size(); ++next) row.add(known[next], weights[next]);
-}
-
-Result<void> WideStart::make_row(std::uint32_t label, WideRow& row) {
-  sum_up(label);
-  if (initial_ != nullptr && label < initial_->labels()) {
-    if (auto read = initial_->read_wide_row(label, row); !read) return read;
-    add_at_zero(row);
-    return {};
-  }
-  double squares = 0;
-  for (const Weight& weight : weights_) squares += weight.sum * weight.sum;
-  const double scale = squares > 0 ? double{config_.wide_scale} / std::sqrt(squares) : 0;
-  const auto count = static_cast<std::uint32_t>(examples_.of(label).size());
-  for (const Weight& weight : weights_) {
-    row.add(weight.feature, static_cast<float>(weight.sum * scale));
-  }
-  row.bias = prior_log_odds(train_.points(), count) + kBiasRaise;
-  row.own = static_cast<float>(scale * rarity_);
-  return {};
-}
-
-Result<WideSizes> WideStart::sizes() {
-  return wide_sizes(config_, [this](auto label, WideRow& row) { return make_row(label, row); });
-}
-
-InitialRows WideStart::rows() {
-  return wide_initial_rows(config_,
-                           [this](auto label, WideRow& row) { return make_row(label, row); });
 }
 
 }  // namespace gleaner

@@ -4,87 +4,25 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "common/os/files.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
 
-// A safetensors file for reading: a length, a JSON header with each tensor's type, shape and place,
-// and the numbers. The file is mapped, and nothing it says is believed before it has been checked.
-// Immutable; any thread.
-class TensorFile {
- public:
-  // Little-endian numbers of 32 bits within the map, perhaps not aligned.
-  struct Tensor {
-    std::vector<std::uint64_t> shape;
-    const std::uint8_t* data = nullptr;
-
-    // 0 for a tensor that is not there.
-    [[nodiscard]] std::uint64_t count() const;
-
-    [[nodiscard]] std::uint64_t bytes() const { return count() * sizeof(std::uint32_t); }
-
-    template <typename T>
-    [[nodiscard]] T at(std::uint64_t index) const {
-      static_assert(sizeof(T) == sizeof(std::uint32_t));
-      T value;
-      std::memcpy(&value, data + index * sizeof(T), sizeof(T));
-      return value;
-    }
-  };
-
-  // Errors name the file. kInvalidData for a file that is no such model.
-  static Result<std::unique_ptr<TensorFile>> open(const std::string& path);
-  ~TensorFile();
-  TensorFile(const TensorFile&) = delete;
-  TensorFile& operator=(const TensorFile&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
-  [[nodiscard]] bool has(const char* name) const;
-
-  // A tensor of type F32 or U32, with `dimensions` extents, each between 1 and `extent_max`, and
-  // the bytes that they take.
-  [[nodiscard]] Result<Tensor> tensor(const char* name, const char* type, std::size_t dimensions,
-                                      std::uint64_t extent_max) const;
-
-  // The bytes of a tensor of type U8 with one extent; none where there is no such tensor.
-  // kInvalidData where it is of another kind.
-  [[nodiscard]] Result<std::string_view> text(const char* name) const;
-
-  // The file's own account of itself, which nobody believes.
-  [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
-
-  // kInvalidData, with the file's name before it.
-  [[nodiscard]] Error refuse(const std::string& what) const;
-
- private:
-  struct Header;
-  TensorFile();
-  Result<void> read_header();
-
-  std::string path_;
-  os::FileView map_;
-  std::unique_ptr<Header> header_;
-  std::map<std::string, std::string> metadata_;
-};
-
 enum class TensorType : std::uint8_t { kFloat32, kFloat64, kUint32, kUint8 };
 
-// Tensors by which a model says what its numbers mean: names of labels and features, one a line;
-// words.json of the data set; and each feature's rarity, from which its value in a text follows.
-inline constexpr const char* kLabelNamesTensor = "label_names";
-inline constexpr const char* kFeatureNamesTensor = "feature_names";
-inline constexpr const char* kWordsTensor = "words";
-inline constexpr const char* kIdfTensor = "idf";
+struct TensorTypeNames {
+  std::uint64_t bytes;
+  const char* safetensors;
+  const char* numpy;
+};
+
+TensorTypeNames type_names(TensorType type);
 
 struct TensorSpec {
   std::string name;
@@ -98,6 +36,9 @@ enum class ModelFileForm : std::uint8_t { kSafetensors, kNpz };
 
 class ModelFile {
  public:
+  // Tensors begin at multiples of it, so that readers may map them.
+  static constexpr std::uint64_t kAlignment = 64;
+
   // Makes `path`.part with room for all of it; zero until it is filled. `metadata` goes into the
   // header of safetensors; npz has no place for it but a tensor.
   static Result<std::unique_ptr<ModelFile>> create(
@@ -122,6 +63,10 @@ class ModelFile {
   Result<void> finish();
 
  private:
+  static std::uint64_t aligned(std::uint64_t offset) {
+    return (offset + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
   ModelFile() = default;
   void plan_safetensors(const std::map<std::string, std::string>& metadata);
   void plan_npz();

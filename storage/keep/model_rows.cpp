@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "common/console/terminal.hpp"
-#include "common/data/name_table.hpp"
 #include "common/model/shard_rows.hpp"
 
 namespace gleaner {

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "common/limits.hpp"
+#include "common/model/model_fields.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/keep/backup.hpp"
 #include "storage/keep/initial_model.hpp"
-#include "storage/run_store.hpp"
 
 namespace gleaner {
 namespace {
@@ -35,6 +35,23 @@ Result<RunIdentity> identity_of(const InitialModel& file) {
   identity.model.initial_fingerprint = file.fingerprint();
   if (auto valid = validate(identity.model); !valid) return valid.error();
   return identity;
+}
+
+// FOLDER or FOLDER@NUMBER, where FOLDER has backups in it; 0 is the last one.
+struct BackupWords {
+  std::string folder;
+  std::uint32_t number = 0;
+};
+
+std::optional<BackupWords> as_backup(const std::string& words) {
+  if (holds_backups(words)) return BackupWords{words, 0};
+  const std::size_t at = words.rfind('@');
+  if (at == std::string::npos || !holds_backups(words.substr(0, at))) return std::nullopt;
+  BackupWords backup{words.substr(0, at), 0};
+  const char* const end = words.data() + words.size();
+  const auto parsed = std::from_chars(words.data() + at + 1, end, backup.number);
+  if (parsed.ec != std::errc() || parsed.ptr != end || backup.number == 0) return std::nullopt;
+  return backup;
 }
 
 }  // namespace
@@ -74,27 +91,6 @@ Result<std::unique_ptr<RunStore>> open_exported_run(const std::string& path) {
   return RunStore::create_or_open(std::make_unique<MemoryStore>(), *identity, model.label_counts(),
                                   model.rows(config));
 }
-
-namespace {
-
-// FOLDER or FOLDER@NUMBER, where FOLDER has backups in it; 0 is the last one.
-struct BackupWords {
-  std::string folder;
-  std::uint32_t number = 0;
-};
-
-std::optional<BackupWords> as_backup(const std::string& words) {
-  if (holds_backups(words)) return BackupWords{words, 0};
-  const std::size_t at = words.rfind('@');
-  if (at == std::string::npos || !holds_backups(words.substr(0, at))) return std::nullopt;
-  BackupWords backup{words.substr(0, at), 0};
-  const char* const end = words.data() + words.size();
-  const auto parsed = std::from_chars(words.data() + at + 1, end, backup.number);
-  if (parsed.ec != std::errc() || parsed.ptr != end || backup.number == 0) return std::nullopt;
-  return backup;
-}
-
-}  // namespace
 
 Error name_folder(Error error, const std::string& folder) {
   if (error.message.find(folder) == std::string::npos) {

@@ -1,3 +1,5 @@
+#include "storage/keep/store_repair.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "common/limits.hpp"
+#include "common/model/model_fields.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/keep/store_check.hpp"
 #include "storage/record.hpp"
@@ -63,6 +66,14 @@ class Repairer {
   std::map<Bytes, Bytes> records_[2];  // sound ones of the damaged store: history, ledger
 };
 
+// Epochs and settings that only steer may have changed since the backup was made.
+bool is_same_run(ModelConfig left, const ModelConfig& right) {
+  left.epochs = right.epochs;
+  return left == right;
+}
+
+}  // namespace
+
 Result<void> Repairer::put(Table table, ByteView key, ByteView record) {
   WriteBatch batch;
   batch.put(table, key, record);
@@ -71,12 +82,6 @@ Result<void> Repairer::put(Table table, ByteView key, ByteView record) {
 
 Result<void> Repairer::put_text(Table table, ByteView key, const std::string& text) {
   return put(table, key, seal_record(table, key, as_bytes(text)));
-}
-
-// Epochs and settings that only steer may have changed since the backup was made.
-bool is_same_run(ModelConfig left, const ModelConfig& right) {
-  left.epochs = right.epochs;
-  return left == right;
 }
 
 Result<void> Repairer::settle_run() {
@@ -353,8 +358,6 @@ Result<RepairOutcome> Repairer::run() {
   }
   return std::move(outcome_);
 }
-
-}  // namespace
 
 Result<RepairOutcome> repair_store(Store& damaged, Store& backup, Store& target) {
   return Repairer(damaged, backup, target).run();

@@ -20,6 +20,7 @@
 #include "common/os/process.hpp"
 #include "common/time.hpp"
 #include "storage/keep/initial_model.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "tests/bench/tiny_dataset.hpp"
 #include "volunteer/executor.hpp"
 

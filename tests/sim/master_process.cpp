@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "master/shell/checkpoint_policy.hpp"
+#include "master/shell/way_back.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/sim/describe.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "common/counter_random.hpp"
 #include "storage/keep/initial_model.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 
 namespace gleaner::sim {

@@ -12,6 +12,7 @@
 #include "common/train/wide/wide_trainer.hpp"
 #include "schema/messages.hpp"
 #include "storage/keep/initial_model.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 
 namespace gleaner {

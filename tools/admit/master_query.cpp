@@ -17,6 +17,7 @@
 #include "master/door/access_file.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/codec.hpp"
+#include "storage/engine/master_note.hpp"
 #include "tools/cli/store_access.hpp"
 
 namespace gleaner {

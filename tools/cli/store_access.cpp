@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "common/result.hpp"
-#include "storage/engine/store_folder.hpp"
+#include "storage/engine/master_note.hpp"
 
 namespace gleaner {
 namespace {

@@ -14,6 +14,7 @@
 #include "storage/engine/store_folder.hpp"
 #include "storage/keep/backup.hpp"
 #include "storage/keep/store_check.hpp"
+#include "storage/keep/store_repair.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"

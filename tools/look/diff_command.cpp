@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "common/model/model_fields.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/console.hpp"

@@ -2,13 +2,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <concepts>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "common/access/addresses.hpp"
 #include "common/model/run_plan.hpp"
@@ -17,6 +22,8 @@
 #include "common/text.hpp"
 #include "common/time.hpp"
 #include "master/see/status_words.hpp"
+#include "master/see/why.hpp"
+#include "storage/engine/master_note.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"
 #include "tools/admit/master_query.hpp"
@@ -82,73 +89,101 @@ Cell state_cell(const RunStatus& status, std::size_t place) {
   return cell;
 }
 
+Cell field_cell(const char*, const std::string& text) {
+  return text.empty() ? cell_none() : cell_text(text);
+}
+
+Cell field_cell(const char*, bool value) {
+  return {value, value ? "yes" : "no"};
+}
+
+Cell field_cell(const char*, std::unsigned_integral auto count) {
+  return cell_count(count);
+}
+
+Cell field_cell(const char* name, double value) {
+  if (value < 0) return cell_none();
+  const bool is_time = std::string_view(name).ends_with("_seconds");
+  return is_time ? cell_age(static_cast<std::uint64_t>(value * 1e6 + 0.5)) : cell_number(value, 0);
+}
+
+using Row = std::map<std::string_view, Cell>;
+
+// A row for each entry: the columns for people, then every other field of the entries, for
+// programs.
+template <typename Entry>
+void add_entries(Report& report, const char* key, std::vector<Column> columns,
+                 const std::vector<Entry>& entries,
+                 const std::function<void(std::size_t, Row&)>& fill) {
+  visit_fields(Entry(), [&](const char* name, const auto&) {
+    if (std::ranges::find(columns, std::string_view(name), &Column::key) != columns.end()) return;
+    columns.push_back({name, name, true, false});
+  });
+  ReportTable& table = report.table(key, std::move(columns));
+  table.people_rows_max = kRowsShown;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    Row row;
+    visit_fields(entries[i],
+                 [&](const char* name, const auto& value) { row[name] = field_cell(name, value); });
+    fill(i, row);
+    std::vector<Cell>& cells = table.rows.emplace_back();
+    for (const Column& column : table.columns) cells.push_back(row.at(column.key));
+  }
+}
+
 void add_volunteers(Report& report, const RunStatus& status, TextStyle style) {
   report.section("", "Volunteers");
   report.fact("volunteers_here", "here", cell_count(status.progress.volunteers));
-  ReportTable& table = report.table("volunteers", {{"name", "name", true},
-                                                   {"address", "address", true},
-                                                   {"threads", "threads"},
-                                                   {"shards", "shards", true},
-                                                   {"speed", "speed"},
-                                                   {"share", "share"},
-                                                   {"round_trip_seconds", "trip"},
-                                                   {"silent_seconds", "heard"},
-                                                   {"state", "state", true},
-                                                   {"units_out", "units", false, false},
-                                                   {"owes_seconds", "owes", false, false},
-                                                   {"no_shards", "why", true, false}});
-  table.people_rows_max = kRowsShown;
   double all = 0;
   for (const VolunteerEntry& v : status.volunteers) all += double{v.speed};
-  for (std::size_t i = 0; i < status.volunteers.size(); ++i) {
+  const std::vector<Column> columns = {
+      {"name", "name", true},         {"address", "address", true}, {"threads", "threads"},
+      {"shards", "shards", true},     {"speed", "speed"},           {"share", "share"},
+      {"round_trip_seconds", "trip"}, {"silent_seconds", "heard"},  {"state", "state", true}};
+  add_entries(report, "volunteers", columns, status.volunteers, [&](std::size_t i, Row& row) {
     const VolunteerEntry& v = status.volunteers[i];
     const std::vector<std::uint32_t> shards = shards_of(status, i, false);
-    Cell trip = cell_none();
+    row["name"] = cell_fit(v.name, kHolderWidth, style);
+    row["address"] = cell_fit(v.is_local ? "in the master" : v.peer, kPeerWidth, style);
+    row["shards"] = {Json(shards),
+                     shards.empty() ? "-" : fit(ranges_shown(shards), kShardsWidth, style)};
+    row["speed"] =
+        v.speed > 0 ? Cell{v.speed, grouped(static_cast<std::uint64_t>(v.speed))} : cell_none();
+    row["share"] = v.speed > 0 ? cell_share(double{v.speed} / all, 0) : cell_none();
     if (v.round_trip_us >= 0) {
-      const double seconds = static_cast<double>(v.round_trip_us) / 1e6;
-      trip = {seconds, fmt::format("{:.1f} ms", seconds * 1e3)};
+      row["round_trip_seconds"].text = fmt::format("{:.1f} ms", double(v.round_trip_us) / 1e3);
     }
-    table.rows.push_back(
-        {cell_fit(v.name, kHolderWidth, style),
-         cell_fit(v.is_local ? "in the master" : v.peer, kPeerWidth, style),
-         cell_count(v.cores),
-         {Json(shards), shards.empty() ? "-" : fit(ranges_shown(shards), kShardsWidth, style)},
-         v.speed > 0 ? Cell{v.speed, grouped(static_cast<std::uint64_t>(v.speed))} : cell_none(),
-         v.speed > 0 ? cell_share(double{v.speed} / all, 0) : cell_none(),
-         trip,
-         cell_age(v.silent_us),
-         state_cell(status, i),
-         cell_count(v.units_out),
-         v.owes ? cell_age(v.owes_us) : cell_none(),
-         v.no_shards.empty() ? cell_none() : cell_text(v.no_shards)});
-  }
+    row["state"] = state_cell(status, i);
+  });
 }
 
 void add_shards(Report& report, const RunStatus& status, TextStyle style) {
   report.section("", "Shards");
-  ReportTable& table = report.table("shards", {{"shard", "shard"},
-                                               {"layer", "layer", true},
-                                               {"state", "state", true},
-                                               {"holder", "holder", true},
-                                               {"since_seconds", "since"},
-                                               {"next_batch", "next batch"},
-                                               {"committed_rounds", "rounds kept"},
-                                               {"loaded", "loaded"},
-                                               {"held_before", "before", true},
-                                               {"why", "why it left", true, false}});
-  table.people_rows_max = kRowsShown;
-  for (std::size_t i = 0; i < status.shards.size(); ++i) {
+  const std::vector<Column> columns = {{"shard", "shard"},
+                                       {"layer", "layer", true},
+                                       {"state", "state", true},
+                                       {"holder", "holder", true},
+                                       {"since_seconds", "since"},
+                                       {"next_batch", "next batch"},
+                                       {"committed_rounds", "rounds kept"},
+                                       {"loaded", "loaded"},
+                                       {"held_before", "before", true},
+                                       {"why", "why it left", true, false}};
+  add_entries(report, "shards", columns, status.shards, [&](std::size_t i, Row& row) {
     const ShardEntry& s = status.shards[i];
     const bool is_loading = s.state == LeaseState::kLoading && s.chunks > 0;
-    table.rows.push_back(
-        {cell_count(i), cell_text(is_input(status, i) ? "input" : "output"),
-         cell_text(state_name(s.state)),
-         s.holder ? cell_fit(status.volunteers[*s.holder].name, kHolderWidth, style) : cell_none(),
-         cell_age(s.since_us), cell_count(s.next_batch), cell_count(s.committed),
-         is_loading ? cell_share(double(s.chunks_sent) / double(s.chunks), 0) : cell_none(),
-         s.held_before.empty() ? cell_none() : cell_fit(s.held_before, kHolderWidth, style),
-         s.moved_why.empty() ? cell_none() : cell_text(s.moved_why)});
-  }
+    row["shard"] = cell_count(i);
+    row["layer"] = cell_text(is_input(status, i) ? "input" : "output");
+    row["state"] = cell_text(state_name(s.state));
+    row["holder"] =
+        s.holder ? cell_fit(status.volunteers[*s.holder].name, kHolderWidth, style) : cell_none();
+    row["loaded"] =
+        is_loading ? cell_share(double(s.chunks_sent) / double(s.chunks), 0) : cell_none();
+    if (!s.held_before.empty()) row["held_before"] = cell_fit(s.held_before, kHolderWidth, style);
+    // The names that programs knew before the page had others.
+    row["committed_rounds"] = row["version"];
+    row["why"] = row["moved_why"];
+  });
 }
 
 }  // namespace
@@ -279,9 +314,9 @@ Result<Learnt> learn(const StatusFlags& flags) {
 Result<Report> stored_status(RunStore& run, const std::string& folder, const std::string& reason) {
   const ModelConfig& model = run.identity().model;
   const RunPlan plan(model);
-  const auto history = run.history();
-  if (!history) return history.error();
-  const RoundRecord last = history->empty() ? RoundRecord() : history->back();
+  const auto record = run.history_at(run.checkpoint());
+  if (!record) return record.error();
+  const RoundRecord last = record->value_or(RoundRecord());
   const bool is_finished = run.checkpoint() >= plan.round_count();
   Report report;
   report.fact("is_running", "master", {false, "none"});

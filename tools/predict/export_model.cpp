@@ -13,6 +13,7 @@
 #include "storage/infer/predict_data.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/keep/model_rows.hpp"
+#include "storage/keep/tensor_file.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"

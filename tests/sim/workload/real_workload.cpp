@@ -3,10 +3,11 @@
 #include <optional>
 #include <utility>
 
+#include "master/shell/persister.hpp"
 #include "master/shell/resume_point.hpp"
-#include "master/shell/storage_tasks.hpp"
 #include "master/shell/worker.hpp"
 #include "storage/keep/initial_model.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/executor.hpp"
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/limits.hpp"
+#include "master/door/administration.hpp"
 #include "master/see/run_api.hpp"
 
 namespace gleaner {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "master/door/machine_addresses.hpp"
+
 namespace gleaner {
 namespace {
 

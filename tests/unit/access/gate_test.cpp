@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/access/addresses.hpp"
+#include "master/door/administration.hpp"
 #include "schema/versions.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 

@@ -1,7 +1,8 @@
+#include "master/centroid_comparison.hpp"
+
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "master/shell/worker.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 
 namespace gleaner {

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
+#include "master/evaluation_sample.hpp"
 
-#include "master/run_data.hpp"
+#include <catch2/catch.hpp>
 
 namespace gleaner {
 namespace {

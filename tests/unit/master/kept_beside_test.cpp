@@ -8,11 +8,12 @@
 #include <variant>
 #include <vector>
 
-#include "master/shell/checkpoint_policy.hpp"
 #include "master/shell/keeper.hpp"
+#include "master/shell/way_back.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 #include "tests/unit/storage/check_result.hpp"
+#include "tests/unit/storage/counted_store.hpp"
 #include "tests/unit/storage/small_run.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 
@@ -156,6 +157,35 @@ TEST_CASE("checkpoints to go back to: without one, a person is told what to do",
   CHECK(told[0].level == LogLevel::kError);
   CHECK_THAT(told[0].message, Catch::Contains("restore a backup"));
   CHECK(store.run->checkpoint() == 1);
+}
+
+TEST_CASE("best checkpoint: a better one is kept, and the history is read once", "[master]") {
+  const test::TemporaryFolder place;
+  const auto folder = require_value(hold_store_folder(place.path() + "/run"));
+  const RunIdentity identity = test::small_identity();
+  std::size_t reads = 0;
+  const auto run = require_value(RunStore::create_or_open(
+      std::make_unique<test::CountedStore>(require_value(open_rocks_store(folder, {})), reads),
+      identity, test::small_label_counts(identity)));
+  BestCheckpoint best(*folder, *run);
+  const auto keeps_next = [&](double p_at_1) {
+    const RoundIndex round = run->checkpoint();
+    require_ok(test::stage_round(*run, round));
+    require_ok(run->fold(round, test::make_history(round + 1)));
+    RoundRecord record = test::make_history(round + 1);
+    record.evaluated = 10;
+    record.precision.p[0] = p_at_1;
+    require_ok(run->put_history(record));
+    reads = 0;
+    return require_value(best.keep_if_best());
+  };
+  CHECK(keeps_next(0.5));
+  CHECK_FALSE(keeps_next(0.25));
+  CHECK(reads == 1);
+  CHECK(kept_best(folder->path(), *run, 1) == kept_path(folder->path(), "best"));
+  CHECK(keeps_next(0.75));
+  CHECK(reads == 1);
+  CHECK(kept_best(folder->path(), *run, 1).empty());
 }
 
 }  // namespace gleaner

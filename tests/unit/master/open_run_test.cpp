@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "master/room_wait.hpp"
+
 namespace gleaner {
 namespace {
 

@@ -1,9 +1,11 @@
 // The storage tasks: accounts, a disk without room, a fold among others.
+#include "master/shell/persister.hpp"
+
 #include <catch2/catch.hpp>
 
-#include "master/shell/storage_tasks.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
+#include "tests/unit/storage/counted_store.hpp"
 #include "tests/unit/storage/small_run.hpp"
 
 namespace gleaner {
@@ -164,6 +166,31 @@ TEST_CASE("persister: between the steps of a fold commits are staged and rows re
       RunStore::create_or_open(calm_disk.share(), identity, test::small_label_counts(identity)));
   require_ok(test::train_to(*calm, 1));
   CHECK(require_value(store->checkpoint_digest()) == require_value(calm->checkpoint_digest()));
+}
+
+TEST_CASE("persister: an evaluation reads one record of the history", "[master]") {
+  MemoryStore disk;
+  const RunIdentity identity = test::small_identity();
+  std::size_t reads = 0;
+  const auto store = require_value(
+      RunStore::create_or_open(std::make_unique<test::CountedStore>(disk.share(), reads), identity,
+                               test::small_label_counts(identity)));
+  for (RoundIndex round = 0; round < 3; ++round) {
+    require_ok(test::stage_round(*store, round));
+    require_ok(store->fold(round, test::make_history(round + 1)));
+  }
+  Persister persister(*store, &no_wall_clock);
+  RecordEvaluationTask task;
+  task.evaluation.points = 7;
+  reads = 0;
+  REQUIRE(std::holds_alternative<HistoryRecorded>(run_to_end(persister, task)));
+  CHECK(reads == 1);
+  const auto history = require_value(store->history());
+  REQUIRE(history.size() == 3);
+  CHECK(history.back().evaluated == 7);
+  CHECK(history.front().evaluated == 0);
+  CHECK(require_value(store->history_at(3))->evaluated == 7);
+  CHECK_FALSE(require_value(store->history_at(4)));
 }
 
 }  // namespace gleaner

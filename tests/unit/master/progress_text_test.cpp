@@ -2,11 +2,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "master/see/event_text.hpp"
+
 namespace gleaner {
 namespace {
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 
 constexpr TextStyle kPlain{};
 constexpr TextStyle kRich{true, true};

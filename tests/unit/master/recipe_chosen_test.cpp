@@ -1,8 +1,9 @@
+#include "master/recipe_chosen.hpp"
+
 #include <catch2/catch.hpp>
 
-#include "master/run_data.hpp"
-#include "master/see/progress_text.hpp"
-#include "master/see/view_json.hpp"
+#include "master/see/event_json.hpp"
+#include "master/see/event_text.hpp"
 
 namespace gleaner {
 namespace {

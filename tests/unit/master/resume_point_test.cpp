@@ -11,6 +11,7 @@
 #include "storage/engine/memory_store.hpp"
 #include "storage/keep/initial_model.hpp"
 #include "storage/keep/store_check.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "storage/record.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 #include "tests/support/random_delta.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/model/model_fields.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/run_store.hpp"
 #include "tests/unit/storage/small_run.hpp"

@@ -1,7 +1,10 @@
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "master/see/status_words.hpp"
+#include "master/see/why.hpp"
 #include "tools/look/reports.hpp"
 
 namespace gleaner {
@@ -77,6 +80,26 @@ TEST_CASE("status report: says who holds what, at 100 columns, and programs get 
   REQUIRE(json.at("shards").at(2).at("loaded") == Approx(0.81));
   REQUIRE(json.at("shards").at(3).at("holder").is_null());
   REQUIRE(json.at("gone").at(0).at("reason") == "silent for 10 s");
+}
+
+TEST_CASE("status report: JSON.md describes fields that programs get", "[tools]") {
+  std::ifstream file(GLEANER_SOURCE_DIR "/tools/JSON.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Json json = status_report(sample(), "10.0.0.5:7070", {}).for_programs();
+  for (const std::string list : {"volunteers", "shards"}) {
+    const std::size_t begin = text.find("- `" + list + "`: ") + list.size() + 6;
+    REQUIRE(begin > list.size() + 6);
+    const std::string line = text.substr(begin, text.find("\n- ", begin) - begin);
+    std::size_t names = 0;
+    for (std::size_t at = line.find('`'); at != std::string::npos; at = line.find('`', at + 1)) {
+      const std::size_t end = line.find('`', at + 1);
+      INFO(line.substr(at + 1, end - at - 1));
+      REQUIRE(json.at(list).at(0).contains(line.substr(at + 1, end - at - 1)));
+      ++names;
+      at = end;
+    }
+    REQUIRE(names > 3);
+  }
 }
 
 TEST_CASE("status report: names of volunteers cannot move the cursor or break the table",

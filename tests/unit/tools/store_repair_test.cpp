@@ -1,3 +1,5 @@
+#include "storage/keep/store_repair.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "common/model/run_plan.hpp"

@@ -11,6 +11,7 @@
 #include "common/model/shard_map.hpp"
 #include "storage/keep/initial_model.hpp"
 #include "storage/keep/model_file.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 

@@ -11,6 +11,7 @@
 #include "common/model/shard_rows.hpp"
 #include "common/train/prepared_examples.hpp"
 #include "common/train/wide/wide_index.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "tests/support/wide_run.hpp"
 #include "volunteer/executor.hpp"
 

@@ -1,3 +1,5 @@
+#include "storage/infer/annif.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "common/data/point_writer.hpp"

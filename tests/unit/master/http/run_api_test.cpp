@@ -117,6 +117,24 @@ TEST_CASE("run api: hostile names are valid JSON, and cannot leave a text", "[ht
   REQUIRE(count_of(*piece, "\n\n") == 2);  // the run and the event: a newline ends no frame early
 }
 
+TEST_CASE("run api: openapi.json names the fields of volunteers and shards", "[http]") {
+  RunApi api("a", {});
+  PageNews news;
+  news.view = view(1);
+  api.take(std::move(news));
+  const Json schemas = Json::parse(*ask(api, "/api/v1/openapi.json").body)["components"]["schemas"];
+  const auto compare = [&](const char* path, const char* list, const char* schema) {
+    INFO(schema);
+    const Json described = schemas[schema]["properties"][list]["items"];
+    const Json row = Json::parse(*ask(api, path).body)[list][0];
+    REQUIRE(row.size() == described["properties"].size());
+    REQUIRE(row.size() == described["required"].size());
+    for (const auto& [name, value] : row.items()) REQUIRE(described["properties"].contains(name));
+  };
+  compare("/api/v1/volunteers", "here", "Volunteers");
+  compare("/api/v1/shards", "shards", "Shards");
+}
+
 TEST_CASE("run api: addresses of volunteers are told with the page's key alone", "[http]") {
   RunApi api("a", InviteSecret{1});
   auto made = std::make_shared<PageView>(*view(1));

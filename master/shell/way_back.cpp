@@ -1,4 +1,4 @@
-#include "master/shell/checkpoint_policy.hpp"
+#include "master/shell/way_back.hpp"
 
 #include <fmt/format.h>
 
@@ -6,67 +6,12 @@
 #include <charconv>
 #include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "master/door/access_file.hpp"
-#include "master/shell/resume_point.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
-#include "storage/run_store.hpp"
 
 namespace gleaner {
-
-Result<std::optional<RoundIndex>> first_unaudited(RunStore& run, const std::vector<KeyId>& keys) {
-  if (keys.empty()) return std::optional<RoundIndex>();
-  for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
-    const Result<Receipts> receipts = run.receipts(round);
-    if (!receipts) return receipts.error();
-    const bool took_part = std::ranges::any_of(receipts->unaudited, [&](const KeyId& key) {
-      return std::ranges::find(keys, key) != keys.end();
-    });
-    if (took_part) return std::optional(round);
-  }
-  return std::optional<RoundIndex>();
-}
-
-namespace {
-
-constexpr const char* kName = "best";
-
-// Digest of the rows at the checkpoint, as the history has it; 0 when it has none.
-std::uint64_t rows_digest(RunStore& run, RoundIndex checkpoint) {
-  const auto history = run.history();
-  if (!history) return 0;
-  const auto found = std::ranges::find(*history, checkpoint, &RoundRecord::checkpoint);
-  return found == history->end() ? 0 : found->rows_digest;
-}
-
-}  // namespace
-
-Result<bool> keep_if_best(const HeldFolder& folder, RunStore& run) {
-  if (auto in_place = folder.check(); !in_place) return in_place.error();
-  const auto history = run.history();
-  if (!history) return history.error();
-  const RoundIndex checkpoint = run.checkpoint();
-  if (learning_so_far(*history, checkpoint).best_checkpoint != checkpoint) return false;
-  if (auto kept = link_store(folder.reach(), kept_path(folder.path(), kName)); !kept) {
-    return kept.error();
-  }
-  return true;
-}
-
-std::string kept_best(const std::string& store, RunStore& run, RoundIndex best) {
-  const std::string path = kept_path(store, kName);
-  auto kept = open_rocks_store(path, OpenMode::kReadOnly);
-  if (!kept) return {};
-  const auto opened = RunStore::open(std::move(*kept));
-  if (!opened || (*opened)->checkpoint() != best) return {};
-  const bool is_its = run_name((*opened)->identity()) == run_name(run.identity()) &&
-                      rows_digest(**opened, best) == rows_digest(run, best);
-  return is_its ? path : std::string();
-}
-
 namespace {
 
 constexpr std::string_view kPrefix = "audit-";
@@ -110,6 +55,19 @@ Result<RoundIndex> go_back(const std::string& store, RunStore& run, RoundIndex r
 }
 
 }  // namespace
+
+Result<std::optional<RoundIndex>> first_unaudited(RunStore& run, const std::vector<KeyId>& keys) {
+  if (keys.empty()) return std::optional<RoundIndex>();
+  for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
+    const Result<Receipts> receipts = run.receipts(round);
+    if (!receipts) return receipts.error();
+    const bool took_part = std::ranges::any_of(receipts->unaudited, [&](const KeyId& key) {
+      return std::ranges::find(keys, key) != keys.end();
+    });
+    if (took_part) return std::optional(round);
+  }
+  return std::optional<RoundIndex>();
+}
 
 bool has_kept_to_go_back(const std::string& store) {
   return !kept_checkpoints(store).empty();

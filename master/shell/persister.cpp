@@ -1,53 +1,14 @@
-#include "master/shell/storage_tasks.hpp"
+#include "master/shell/persister.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 #include <variant>
 
 #include "common/result.hpp"
 
 namespace gleaner {
-namespace {
-
-// A step of a fold takes a few milliseconds, what goes between about one: a fold that others keep
-// waiting gets a quarter of the time or more.
-constexpr std::size_t kInBetweenMax = 8;
-
-bool may_go_between(const StorageTask& task) {
-  return std::holds_alternative<StageTask>(task) || std::holds_alternative<SettleTask>(task) ||
-         std::holds_alternative<ReadChunkTask>(task);
-}
-
-}  // namespace
-
-std::shared_ptr<const StorageTask> StorageQueue::next() {
-  GLEANER_CHECK(!tasks_.empty());
-  if (!is_chosen_) {
-    const bool has_other = tasks_.size() > 1 && may_go_between(*tasks_[1]);
-    const bool goes_between = has_begun_ && has_other && in_between_ < kInBetweenMax;
-    chosen_ = goes_between ? 1 : 0;
-    in_between_ = goes_between ? in_between_ + 1 : 0;
-    is_chosen_ = true;
-  }
-  return tasks_[chosen_];
-}
-
-void StorageQueue::done() {
-  GLEANER_CHECK(is_chosen_);
-  tasks_.erase(std::next(tasks_.begin(), static_cast<std::ptrdiff_t>(chosen_)));
-  if (chosen_ == 0) has_begun_ = false;
-  is_chosen_ = false;
-}
-
-void StorageQueue::stepped() {
-  GLEANER_CHECK(is_chosen_ && chosen_ == 0);
-  has_begun_ = true;
-  is_chosen_ = false;
-}
-
 namespace {
 
 Event failure(const Error& error) {
@@ -162,13 +123,10 @@ std::optional<Event> Persister::run_task(const SettleTask& task) {
 }
 
 std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
-  auto history = store_.history();
-  if (!history) return failure(history.error());
-  RoundRecord record;
+  const auto stored = store_.history_at(store_.checkpoint());
+  if (!stored) return failure(stored.error());
+  RoundRecord record = stored->value_or(RoundRecord());
   record.checkpoint = store_.checkpoint();
-  for (const RoundRecord& earlier : *history) {
-    if (earlier.checkpoint == record.checkpoint) record = earlier;
-  }
   record.add(task.evaluation);
   if (auto put = store_.put_history(record); !put) return failure(put.error());
   if (auto added = add_to_accounts(task.accounts, wall_clock_()); !added) {

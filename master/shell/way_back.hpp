@@ -1,6 +1,6 @@
-// The checkpoints that a run keeps beside its store, as STORE.kept/audit-N, while strangers' work
-// may go unaudited, and the way back to one of them. See master/shell/checkpoint_policy.hpp for
-// which.
+// The way back of a run when a volunteer was convicted whose earlier work nobody had audited: the
+// checkpoints that are kept for it beside the store, as STORE.kept/audit-N. Used by the thread of
+// the store.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,10 @@
 #include "common/ids.hpp"
 #include "common/result.hpp"
 #include "master/see/console.hpp"
-#include "storage/engine/store_folder.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
-
-// How far a run must go back when somebody was convicted whose earlier work nobody had audited, and
-// which checkpoints are kept for that. Used with a store of one's own.
 
 // Whether `checkpoint` is to be kept when the run is at `now`. The further back, the fewer: at most
 // one for each power of two, and checkpoint 0. So a run that must undo N rounds loses at most 4 N,
@@ -30,16 +27,6 @@ namespace gleaner {
 // The first round in which one of them took part unaudited; nullopt when there is none. It is the
 // checkpoint to go back to, or before.
 Result<std::optional<RoundIndex>> first_unaudited(RunStore& run, const std::vector<KeyId>& keys);
-
-// The checkpoint with the highest held-out P@1, kept beside the store of a run.
-
-// Keeps the checkpoint of `run`, which is in `folder`, as STORE.kept/best if no evaluated one
-// before it was as good; returns whether it did. For the thread of the store.
-Result<bool> keep_if_best(const HeldFolder& folder, RunStore& run);
-
-// Where checkpoint `best` of `run` is kept; empty when STORE.kept/best is not it, but another run's
-// or another checkpoint.
-std::string kept_best(const std::string& store, RunStore& run, RoundIndex best);
 
 // Keeps checkpoint `now` of the store in `folder`, and drops those that no longer need be kept. For
 // the thread of the store.

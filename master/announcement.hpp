@@ -1,0 +1,27 @@
+// Tells at its start which run it is: facts, recipe, page, and how machines join.
+#pragma once
+
+#include <string>
+
+#include "common/ids.hpp"
+#include "master/config/config.hpp"
+#include "master/run_data.hpp"
+#include "master/see/console.hpp"
+#include "master/see/run_events.hpp"
+#include "master/see/run_web.hpp"
+
+namespace gleaner {
+
+// The facts of the run as console and page show them.
+RunFacts run_facts(const MasterConfig& config, const RunData& data);
+
+// How a machine joins the run that listens at `where`. An address with an invite lets in whoever
+// sees it, and this machine may have other users: the page says where the line is to be had.
+std::string join_command(const MasterConfig& config, const std::string& where);
+
+// Shows what the recipe chose for a new run, the run that starts from `checkpoint`, and where its
+// page is; `web` may be null.
+void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,
+              const RunWeb* web, Console& console);
+
+}  // namespace gleaner

@@ -1,0 +1,29 @@
+// Does on a book what an administrator asks for. No I/O.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "master/door/access_book.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// A peer that a running master knows besides those in the book.
+struct SeenPeer {
+  KeyId key;
+  std::string name;
+  std::string peer;  // ADDRESS:PORT
+  InviteId invite{};
+  bool is_here = false;
+};
+
+// Does what `request` asks for. An error is a sentence for who asks, and the book is as it was.
+Result<AccessAnswer> manage(AccessBook& book, const KeyPair& master, const AccessRequest& request,
+                            const std::vector<SeenPeer>& seen, std::int64_t now);
+
+// The line to paste for an invite of a master that listens, or last listened, at `where`.
+std::string invite_address(const std::string& where, const KeyPair& master, InviteId id);
+
+}  // namespace gleaner

@@ -1,0 +1,24 @@
+// The choices of a recipe as the console shows them, those that nobody has overridden.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/data/packed_dataset.hpp"
+#include "common/model/recipe.hpp"
+#include "master/config/config.hpp"
+#include "master/see/run_events.hpp"
+
+namespace gleaner {
+
+// `model` is the one in effect: `config` over the recipe that made `choices`.
+RecipeChosen recipe_chosen(const MasterConfig& config, const std::vector<RecipeChoice>& choices,
+                           const ModelConfig& model);
+
+// A recipe is made of the figures of the data, and of what `config` fixes beside the width in
+// effect.
+DatasetFacts facts_of(const PackedDataset& train);
+RecipeRequest recipe_request(const MasterConfig& config, std::optional<std::uint32_t> hidden);
+
+}  // namespace gleaner

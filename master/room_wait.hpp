@@ -1,0 +1,54 @@
+// Waiting for room on the disk of the store, in a master whose store is closed for want of it.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "common/ids.hpp"
+#include "common/result.hpp"
+#include "common/time.hpp"
+
+namespace gleaner {
+
+// While there is no run to stop: the time passes, and signals are noted.
+class Pause {
+ public:
+  Pause();
+
+  // Waits until the disk has `bytes` free, a second at least; false when a signal asks to stop.
+  // `on_second` is called every second, and ends the waiting with false.
+  bool wait_for_room(const std::string& path, std::uint64_t bytes,
+                     const std::function<bool()>& on_second);
+  // Whether a signal has come since.
+  bool is_stopped();
+
+  [[nodiscard]] double seconds() const { return seconds_in(monotonic_now() - since_); }
+
+ private:
+  const Instant since_ = monotonic_now();
+  asio::io_context io_{1};
+  asio::signal_set signals_{io_, SIGINT, SIGTERM};
+  bool is_stopped_ = false;
+};
+
+// The bytes that must be free before a store that ran out of room is opened again: its reserve, and
+// twice as much each time that did not suffice for another checkpoint. Pure.
+class RoomWanted {
+ public:
+  explicit RoomWanted(std::uint64_t reserve) : reserve_(reserve), bytes_(reserve) {}
+
+  // After `error`, with the store at `checkpoint` when it was last seen.
+  std::uint64_t after(const Error& error, RoundIndex checkpoint);
+
+ private:
+  const std::uint64_t reserve_;
+  std::uint64_t bytes_;
+  std::optional<RoundIndex> unsure_at_;  // checkpoint at which room ran out within a write
+};
+
+}  // namespace gleaner

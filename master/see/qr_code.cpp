@@ -1,0 +1,25 @@
+#include "master/see/qr_code.hpp"
+
+#include <qrencode.h>
+
+#include <memory>
+
+namespace gleaner {
+
+std::vector<std::string> qr_rows(std::string_view text) {
+  const std::string copy(text);
+  const std::unique_ptr<QRcode, decltype(&QRcode_free)> code(
+      QRcode_encodeString8bit(copy.c_str(), 0, QR_ECLEVEL_M), &QRcode_free);
+  std::vector<std::string> rows;
+  if (!code) return rows;
+  const auto width = static_cast<std::size_t>(code->width);
+  for (std::size_t y = 0; y < width; ++y) {
+    std::string& row = rows.emplace_back(width, '0');
+    for (std::size_t x = 0; x < width; ++x) {
+      if ((code->data[y * width + x] & 1) != 0) row[x] = '1';
+    }
+  }
+  return rows;
+}
+
+}  // namespace gleaner

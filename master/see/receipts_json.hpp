@@ -1,0 +1,17 @@
+// Receipts as JSON, as openapi.json describes them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "master/see/page_view.hpp"
+#include "master/see/receipt_log.hpp"
+
+namespace gleaner {
+
+// The receipts of `count` shards of a round, from the shard `first` on, and who is kept out.
+// Without `people`, for observers, there are sums alone.
+std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
+                          std::size_t count, const PageView* people);
+
+}  // namespace gleaner

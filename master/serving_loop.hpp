@@ -1,0 +1,21 @@
+// Long work after the training, while the I/O thread goes on serving the console.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <functional>
+
+namespace gleaner {
+
+// Does `work` on a thread made for it and returns when it is done. Called on the I/O thread, whose
+// `io` is run meanwhile; a signal calls `on_signal`, once, on the I/O thread.
+void run_while_serving(asio::io_context& io, asio::signal_set& signals,
+                       const std::function<void()>& work, const std::function<void()>& on_signal);
+
+// Where to do long work; see run_while_serving.
+struct ServingLoop {
+  asio::io_context& io;
+  asio::signal_set& signals;
+};
+
+}  // namespace gleaner

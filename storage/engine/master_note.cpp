@@ -1,0 +1,60 @@
+#include "storage/engine/master_note.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace gleaner {
+namespace {
+
+constexpr const char* kNoteFile = "/MASTER";
+constexpr const char* kPlain = "plain";
+constexpr const char* kLockFile = "/LOCK";  // RocksDB's
+
+}  // namespace
+
+MasterNote::MasterNote(const std::string& store, const RunningMaster& master)
+    : path_(store + kNoteFile) {
+  // Renamed into place: whoever reads it has all of it.
+  const std::string beside = path_ + ".dbtmp";
+  {
+    std::ofstream file(beside);
+    file << master.address << ' ' << master.life << ' ' << (master.is_plain ? kPlain : "tls")
+         << '\n';
+  }
+  std::error_code error;
+  std::filesystem::rename(beside, path_, error);
+}
+
+MasterNote::~MasterNote() {
+  std::error_code error;
+  std::filesystem::remove(path_, error);
+}
+
+std::optional<RunningMaster> read_master_note(const std::string& store) {
+  std::ifstream file(store + kNoteFile);
+  RunningMaster master;
+  std::string port;
+  if (!(file >> master.address >> master.life >> port)) return std::nullopt;
+  master.is_plain = port == kPlain;
+  return master;
+}
+
+std::optional<int> writer_of(const std::string& store) {
+  const int file = ::open((store + kLockFile).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+
+  struct flock lock {};
+
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  const bool is_told = ::fcntl(file, F_GETLK, &lock) == 0;
+  ::close(file);
+  if (!is_told || lock.l_type == F_UNLCK) return std::nullopt;
+  return static_cast<int>(lock.l_pid);
+}
+
+}  // namespace gleaner

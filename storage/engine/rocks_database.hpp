@@ -1,0 +1,86 @@
+// The Store on a RocksDB that is open.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/listener.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/engine/held_folder.hpp"
+#include "storage/engine/rocks_options.hpp"
+#include "storage/engine/rocks_store.hpp"
+#include "storage/engine/store.hpp"
+
+namespace gleaner {
+
+// Notes that RocksDB's own threads ran out of room. Called on those threads.
+class RoomWatch : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+    if (is_out_of_room(*error)) ran_out_ = true;
+  }
+
+  [[nodiscard]] bool ran_out() const { return ran_out_; }
+
+ private:
+  std::atomic<bool> ran_out_{false};
+};
+
+class RocksStore : public Store {
+ public:
+  using Families = std::vector<rocksdb::ColumnFamilyHandle*>;
+
+  // A store that is only read. `env` is of a backup, whose files it finds.
+  RocksStore(std::string path, std::unique_ptr<rocksdb::DB> database, Families families,
+             std::shared_ptr<rocksdb::Env> env = nullptr);
+  RocksStore(std::shared_ptr<const HeldFolder> folder, const RocksStoreOptions& writing,
+             std::shared_ptr<RoomWatch> watch, std::unique_ptr<rocksdb::DB> database,
+             Families families);
+  ~RocksStore() override;
+  RocksStore(const RocksStore&) = delete;
+  RocksStore& operator=(const RocksStore&) = delete;
+
+  Result<std::optional<Bytes>> get(Table table, ByteView key) override;
+  Result<void> scan(Table table, ByteView begin, ByteView end,
+                    const std::function<bool(ByteView, ByteView)>& visit) override;
+  Result<void> write(WriteBatch batch, Durability durability) override;
+  Result<std::unique_ptr<SortedWriter>> begin_sorted(std::uint64_t bytes) override;
+  Result<void> erase_range(Table table, ByteView begin, ByteView end,
+                           Durability durability) override;
+  Result<void> check_room(std::uint64_t bytes) override;
+  Result<std::string> snapshot() override;
+  Result<std::vector<TableSpace>> space() override;
+  std::vector<Error> damaged_files() override;
+
+ private:
+  class SortedFiles;
+
+  // Returns where it was. What cannot be removed makes the next one fail.
+  std::string remove_snapshot();
+  Result<void> check_writable(std::uint64_t bytes);
+  [[nodiscard]] Error failed_before() const;
+  Result<void> outcome_of(const rocksdb::Status& written);
+  // A folder that is not in its place explains most errors in it.
+  [[nodiscard]] Error error(const rocksdb::Status& status, const char* doing) const;
+  // From now on nobody knows what the disk holds.
+  Error unsure(Error error);
+  rocksdb::ColumnFamilyHandle* family(Table table);
+  rocksdb::Status write_through_log(WriteBatch& batch, Durability durability);
+
+  std::string path_;
+  std::shared_ptr<const HeldFolder> folder_;  // of a writer; outlives the database
+  std::shared_ptr<rocksdb::Env> env_;         // outlives the database; null for the machine's own
+  std::optional<RocksStoreOptions> writing_;
+  std::shared_ptr<RoomWatch> watch_;
+  std::unique_ptr<rocksdb::DB> database_;
+  Families families_;  // by table, then the default one
+  bool has_failed_ = false;
+};
+
+}  // namespace gleaner

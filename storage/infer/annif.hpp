@@ -1,0 +1,31 @@
+// Questions and answers in the form of Annif, the subject indexer of libraries, whose backend
+// `http` lets other services suggest subjects. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/data/name_table.hpp"
+#include "common/result.hpp"
+#include "storage/infer/predict_data.hpp"
+#include "storage/infer/prediction.hpp"
+#include "storage/infer/questions.hpp"
+
+namespace gleaner {
+
+// Reads a form as browsers send it (application/x-www-form-urlencoded): `text`, and if wanted
+// `limit` (labels, 10 unless given; beyond kTopKMax as many) and `threshold` (least probability).
+// Other fields, such as Annif's project and metadata, are passed over. kInvalidArgument names the
+// field that is wrong.
+Result<Questions> read_annif_question(std::string_view body, const PredictData& data,
+                                      bool has_tables);
+
+// {"results": [...]}: for each predicted label of at least this probability `uri`, `label`,
+// `notation` (null) and `score`. Annif finds a subject by its URI: that is the label's name,
+// without the angle brackets around <http://...>, or its number for want of a name.
+std::string annif_json(const Prediction& prediction, const NameTable& labels, float threshold);
+
+// The project that Annif asks for before it suggests.
+std::string annif_project_json(bool has_model);
+
+}  // namespace gleaner

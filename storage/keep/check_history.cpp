@@ -1,0 +1,88 @@
+// Checks the history: a sound record for each checkpoint.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/model/run_plan.hpp"
+#include "storage/keep/store_check.hpp"
+#include "storage/record.hpp"
+
+namespace gleaner {
+namespace {
+
+// A share that was measured lies between 0 and 1.
+bool is_fraction(double value) {
+  return value < 0 || value <= 1;
+}
+
+std::optional<std::string> history_fault(const RoundRecord& record, RoundIndex key,
+                                         const CheckedRun& run) {
+  if (record.checkpoint != key) return "it is not a history record of its key";
+  bool are_fractions = true;
+  visit_depths(record.precision, [&](const char*, const char*, double value) {
+    are_fractions &= is_fraction(value);
+  });
+  if (!are_fractions) return "it has a precision above 1";
+  if (!run.model || !run.progress) return std::nullopt;
+  if (key == 0 || key > run.progress->checkpoint) return "the run has no such checkpoint";
+  const RunPlan plan(*run.model);
+  if (record.batches != plan.round_begin(key)) {
+    return fmt::format("it counts {} batches, and the run has {} there", record.batches,
+                       plan.round_begin(key));
+  }
+  const auto cuts = std::ranges::count_if(
+      run.progress->rate_cuts, [&](BatchIndex cut) { return cut <= plan.round_begin(key - 1); });
+  if (std::cmp_not_equal(record.rate_cuts, cuts)) {
+    return fmt::format("it counts {} halvings of the rates, and the run's progress has {} by then",
+                       record.rate_cuts, cuts);
+  }
+  if (key != run.progress->checkpoint || record.rows_digest == 0) return std::nullopt;
+  std::vector<ShardDigest> digests;
+  for (const std::optional<ShardDigest>& digest : run.digests) {
+    if (!digest) return std::nullopt;
+    digests.push_back(*digest);
+  }
+  if (record.rows_digest != rows_digest(digests)) return "its digest is not that of the shards";
+  return std::nullopt;
+}
+
+}  // namespace
+
+void check_history(Store& store, const CheckedRun& run, Findings& findings,
+                   const CheckHooks& hooks) {
+  std::vector<bool> is_there(run.progress ? run.progress->checkpoint + 1 : 0);
+  const std::uint64_t before = findings.count();
+  const bool is_whole = walk_records(
+      store, Table::kHistory, {}, {}, findings,
+      [&](ByteView key, ByteView record, ByteView payload) {
+        const std::optional<RoundIndex> checkpoint = decode_history_key(key);
+        if (!checkpoint) {
+          findings.add(Table::kHistory, key, "it is not the key of a checkpoint");
+          return;
+        }
+        if (*checkpoint < is_there.size()) is_there[*checkpoint] = true;
+        const auto decoded = decode_record<RoundRecord>(as_text(payload));
+        const auto wrong = decoded ? history_fault(*decoded, *checkpoint, run)
+                                   : std::optional<std::string>("it is not a history record");
+        if (wrong) {
+          findings.add(Table::kHistory, key, *wrong);
+        } else {
+          hooks.on_record(Table::kHistory, key, record);
+        }
+      });
+  if (!is_whole) return;
+  for (RoundIndex checkpoint = 1; checkpoint < is_there.size(); ++checkpoint) {
+    if (is_there[checkpoint]) continue;
+    const HistoryKeyBytes key = encode_history_key(checkpoint);
+    // A damaged one has been found already, and is there.
+    const auto record = store.get(Table::kHistory, key);
+    const bool is_damaged = findings.count() != before && record && record->has_value();
+    if (!is_damaged) findings.add(Table::kHistory, key, "it is missing");
+  }
+}
+
+}  // namespace gleaner

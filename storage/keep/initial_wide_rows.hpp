@@ -1,0 +1,42 @@
+// Wide rows on their way into a store: each label's row is cut into stored rows of kWideWeights,
+// shard by shard. Whoever knows the labels' rows says them one at a time. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "common/model/model_config.hpp"
+#include "common/result.hpp"
+#include "common/train/wide/wide_trainer.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// A label's row: its features, ascending, and their weights.
+struct WideRow {
+  std::vector<std::uint32_t> features;
+  std::vector<float> weights;  // parallel to features
+  float bias = 0;
+  // An example's own part of a weight, divided by the square of its feature.
+  float own = 0;
+
+  void clear();
+  void add(std::uint32_t feature, float weight);
+};
+
+// Fills in the row of a label, which it finds empty. Errors name file and label.
+using WideRowOf = std::function<Result<void>(std::uint32_t label, WideRow& row)>;
+
+struct WideSizes {
+  // ModelConfig::wide_rows: stored rows of the shard that has most, kWideRowsMax + 1 at most.
+  std::uint32_t rows = 0;
+  WideWeights weights;
+};
+
+Result<WideSizes> wide_sizes(const ModelConfig& config, const WideRowOf& row_of);
+
+// The rows that a new run begins with, made a shard at a time.
+InitialRows wide_initial_rows(const ModelConfig& config, WideRowOf row_of);
+
+}  // namespace gleaner

@@ -1,0 +1,104 @@
+#include "storage/run_identity.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <set>
+#include <string_view>
+
+#include "common/access/sha256.hpp"
+#include "common/bytes.hpp"
+#include "common/model/model_fields.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr const char* kTestNameKey = "test.file";
+constexpr const char* kTestFingerprintKey = "test.fingerprint";
+
+// The word after the last dot, which is the field's name in a settings key.
+std::string_view last_word(std::string_view key) {
+  return key.substr(key.rfind('.') + 1);
+}
+
+// The key under which people know the field, or the field's own name.
+std::string key_of_field(const std::string& field, const RunIdentity& identity) {
+  for (const auto& [key, value] : identity.settings) {
+    if (last_word(key) == field) return key;
+  }
+  return field;
+}
+
+std::string difference(const std::string& key, const std::string& here,
+                       const std::string& in_store) {
+  return fmt::format("{} is {} here and {} in the store", key, here, in_store);
+}
+
+std::string test_name(const RunIdentity& identity) {
+  const auto known = identity.settings.find(kTestNameKey);
+  return known == identity.settings.end() ? "another file" : known->second;
+}
+
+}  // namespace
+
+std::string run_name(const RunIdentity& identity) {
+  std::string text;
+  for (const auto& [name, value] : model_fields(identity.model)) {
+    if (name != "epochs") text += fmt::format("{}={}\n", name, value);
+  }
+  Sha256 sha;
+  sha.update(as_bytes(text));
+  return sha.finish().substr(0, 16);
+}
+
+void set_test_file(RunIdentity& identity, const std::string& name, std::uint64_t fingerprint) {
+  identity.settings[kTestNameKey] = name;
+  identity.settings[kTestFingerprintKey] = fmt::format("{:016x}", fingerprint);
+}
+
+std::uint64_t test_fingerprint(const RunIdentity& identity) {
+  const auto known = identity.settings.find(kTestFingerprintKey);
+  std::uint64_t fingerprint = 0;
+  if (known == identity.settings.end()) return fingerprint;
+  const std::string& text = known->second;
+  std::from_chars(text.data(), text.data() + text.size(), fingerprint, 16);
+  return fingerprint;
+}
+
+Result<void> check_test_file(const RunIdentity& wanted, const RunIdentity& stored) {
+  const std::uint64_t here = test_fingerprint(wanted);
+  const std::uint64_t there = test_fingerprint(stored);
+  if (here == 0 || there == 0 || here == there || wanted.begins_new_test) return {};
+  return Error{
+      ErrorCode::kIdentity,
+      fmt::format("the figures in the store were measured on {} (fingerprint {:016x}), and "
+                  "{} (fingerprint {:016x}) is another test file: name the first one as "
+                  "--test, or give --new-test so that figures, the best checkpoint and "
+                  "--patience begin again with the second",
+                  test_name(stored), there, test_name(wanted), here)};
+}
+
+std::vector<std::string> identity_differences(const RunIdentity& wanted,
+                                              const RunIdentity& stored) {
+  std::vector<std::string> clauses;
+  for (const FieldDifference& field : model_differences(wanted.model, stored.model)) {
+    const std::string key = key_of_field(field.name, wanted);
+    if (field.name != "epochs") {
+      clauses.push_back(difference(key, field.left, field.right));
+    } else if (wanted.model.epochs < stored.model.epochs) {
+      clauses.push_back(difference(key, field.left, field.right) + " (it can only grow)");
+    }
+  }
+  std::set<std::string, std::less<>> known_fields;
+  for_each_model_field([&](const auto& field) { known_fields.insert(field.name); });
+  for (const auto& [key, value] : wanted.settings) {
+    const auto other = stored.settings.find(key);
+    if (other == stored.settings.end() || other->second == value) continue;
+    // Settings of the model were compared above, by what they mean; check_test_file() has the rest.
+    if (known_fields.contains(last_word(key)) || key.starts_with("test.")) continue;
+    clauses.push_back(difference(key, value, other->second));
+  }
+  return clauses;
+}
+
+}  // namespace gleaner

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
 #include "master/core/placement.hpp"
 #include "master/core/rounds.hpp"
 

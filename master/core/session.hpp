@@ -155,6 +155,9 @@ struct SessionState {
 
   [[nodiscard]] double unit_time_us() const { return compute_us + transit_us; }
 
+  // The threads that the volunteer claims to have, within bounds.
+  [[nodiscard]] std::uint32_t threads() const { return std::clamp(hello.cores, 1U, 1024U); }
+
   [[nodiscard]] bool is_paused() const { return !paused.empty(); }
 
   // "paused by its owner", whatever a volunteer of another kind says.

@@ -25,75 +25,14 @@
 #include "common/order_statistics.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
+#include "master/core/accounts.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/events.hpp"
+#include "master/core/quarantines.hpp"
 #include "master/core/reports.hpp"
 #include "master/core/session.hpp"
 
 namespace gleaner {
-
-// Who gets no shards for a while, since it missed an obligation: longer each time. Pure state; used
-// from the core only.
-// Invariant: at most kPeersMax are remembered; beyond, the one whose time ends first is forgotten.
-
-// `Who` is a key, or the invite by which newcomers come.
-template <typename Who>
-class Quarantines {
- public:
-  // Until when it is held back from now on: for `first`, and twice as long as the last time when it
-  // missed something before that is not forgotten, up to 64 times `first`; and for `at_least`. It
-  // is forgotten when it has met its obligations for that long again.
-  Instant missed(const Who& who, Millis first, Millis at_least, Instant now) {
-    std::erase_if(held_,
-                  [&](const auto& entry) { return entry.second.until + first * kLongest <= now; });
-    if (!held_.contains(who) && held_.size() >= kPeersMax) {
-      held_.erase(
-          std::ranges::min_element(held_, {}, [](const auto& e) { return e.second.until; }));
-    }
-    Held& held = held_[who];
-    held.times = held.times == 0 ? 1 : std::min(held.times * 2, kLongest);
-    held.until = std::max(held.until, now + std::max(first * held.times, at_least));
-    return held.until;
-  }
-
-  // The distant past for one that is not held back.
-  [[nodiscard]] Instant until(const Who& who) const {
-    const auto found = held_.find(who);
-    return found == held_.end() ? Instant{} : found->second.until;
-  }
-
- private:
-  static constexpr int kLongest = 64;
-
-  struct Held {
-    int times = 0;  // as long as the first time
-    Instant until{};
-  };
-
-  std::map<Who, Held> held_;
-};
-
-// Accounts of what each volunteer, by its identity, did since the core began or since its last
-// final record. Owns one record per identity. Used from the core only. Invariant: each unit sent
-// ends in exactly one counter of its volunteer's record: units_issued = units + units_refused +
-// units_expired + those that are out.
-class Accounts {
- public:
-  // The record of a session that has introduced itself, which begins here if there is none.
-  AccountRecord& of(const SessionState& session);
-
-  // The session is over. What it had not answered is expired, and whoever came and went without
-  // having done anything leaves nothing behind.
-  void end(const SessionState& session);
-
-  // The records to be stored. Those of identities that are not `present` are final, and forgotten.
-  std::vector<AccountRecord> hand_in(const std::set<KeyId>& present);
-
-  [[nodiscard]] std::vector<AccountRecord> all() const;
-
- private:
-  std::map<KeyId, AccountRecord> records_;
-};
 
 class Sessions {
  public:

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
 #include "tests/support/master_driver.hpp"
 
 namespace gleaner {

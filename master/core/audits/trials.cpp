@@ -1,4 +1,4 @@
-#include "master/core/trials.hpp"
+#include "master/core/audits/trials.hpp"
 
 #include <fmt/format.h>
 

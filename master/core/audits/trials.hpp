@@ -16,7 +16,7 @@
 #include <set>
 #include <vector>
 
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
 #include "master/core/pipeline.hpp"
 #include "master/core/placement.hpp"
 #include "master/core/sessions.hpp"

@@ -1,4 +1,4 @@
-#include "master/core/shard_rounds.hpp"
+#include "master/core/bag/shard_rounds.hpp"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <span>
 
 #include "common/result.hpp"
+#include "master/core/evaluations.hpp"
 
 namespace gleaner {
 namespace {

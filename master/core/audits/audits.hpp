@@ -27,40 +27,13 @@
 
 #include "common/access/standing.hpp"
 #include "common/ids.hpp"
+#include "master/core/audits/audit_sampler.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/fingerprint.hpp"
 #include "master/core/placement.hpp"
 #include "master/core/sessions.hpp"
 
 namespace gleaner {
-
-// Which rounds of which volunteers are audited. Under `adaptive` a stranger's first rounds all are,
-// and later ones as a lot falls that nobody can foresee without the secret. Used from the core
-// only.
-class AuditSampler {
- public:
-  // `config` outlives it.
-  explicit AuditSampler(const CoreConfig& config) : config_(config) {}
-
-  // Whether what `who`, a stranger, does in the round is audited. The answer for a round stays.
-  [[nodiscard]] bool is_drawn(const KeyId& who, RoundIndex round);
-
-  // The round is audited, whatever the lot said.
-  void draw(const KeyId& who, RoundIndex round) { drawn_[{round, who}] = true; }
-
-  // All that it did in one round was confirmed.
-  void confirmed(const KeyId& who) { ++confirmed_[who]; }
-
-  void forget_before(RoundIndex checkpoint);
-
- private:
-  // From [0, 1); the same for the same secret, volunteer and round.
-  [[nodiscard]] double lot_of(const KeyId& who, RoundIndex round) const;
-
-  const CoreConfig& config_;
-  std::map<std::pair<RoundIndex, KeyId>, bool> drawn_;
-  std::map<KeyId, std::uint32_t> confirmed_;  // rounds, in this life of the master
-};
 
 // The commit of a shard for a round.
 using CommitKey = std::pair<RoundIndex, ShardId>;
@@ -262,7 +235,7 @@ class Audits {
   [[nodiscard]] bool holds(SessionId id, ShardId shard) const;
   // Whether the session holds a shard of the case itself that is due.
   [[nodiscard]] bool holds_of(const Case& own, SessionId id) const;
-  // Hot standby (auditors.cpp): when a holder is gone, its auditor goes on with its shards from
+  // Hot standby (hot_standby.cpp): when a holder is gone, its auditor goes on with its shards from
   // where it stood, as soon as the auditor has done the case. Until then nobody is lent them.
   void stand_by(Case& own);
   void go_on(const Case& own, const std::vector<ShardId>& shards);

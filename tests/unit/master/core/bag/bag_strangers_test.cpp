@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/master/core/bag_run.hpp"
+#include "tests/unit/master/core/bag/bag_run.hpp"
 #include "tests/unit/master/core/tasks_done.hpp"
 
 namespace gleaner {

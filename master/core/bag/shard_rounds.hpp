@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "common/ids.hpp"
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/events.hpp"
 #include "master/core/fingerprint.hpp"

@@ -345,13 +345,13 @@ void MasterCore::on(const Tick&) {
   std::optional<RunNews> news;  // the same for everyone
   for (auto& [id, state] : sessions_.all()) {
     SessionState& session = state;
-    const auto debt = [&, owner = id] {
+    const auto outstanding = [&, owner = id] {
       if (rounds_.store_full_since()) return std::optional<OutstandingWork>();
-      const std::optional<OutstandingWork> trial = trials_.debt(owner);
+      const std::optional<OutstandingWork> trial = trials_.outstanding(owner);
       return trial ? trial : placement_.first_outstanding(owner, session);
     };
-    if (auto overdue = sessions_.overdue(session, debt)) {
-      if (overdue->waited) sessions_.hold_back(session, *overdue->waited);
+    if (auto overdue = sessions_.overdue(session, outstanding)) {
+      if (overdue->waited) sessions_.quarantine(session, *overdue->waited);
       ended.emplace_back(id, std::move(overdue->reason));
     } else if (session.phase != SessionPhase::kIntroducing) {
       if (sessions_.is_heartbeat_due(session)) {

@@ -162,7 +162,7 @@ class MasterCore {
   Units units_;
   std::optional<Bag> bag_;  // without a hidden layer
   RunView view_;
-  // Relays were lost that had them; whoever trains these shards again is asked for them.
+  // Gradients that were lost with their relay. The next holders of these shards compute them again.
   std::set<std::pair<BatchIndex, ShardId>> lost_gradients_;
 };
 

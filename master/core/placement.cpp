@@ -186,7 +186,7 @@ LeaseGrant Placement::grant(LeaseTable& table, ShardId shard, SessionId id) {
   grant.next_batch =
       lease.handed_over ? lease.handed_over->next_batch : run_.plan.round_begin(lease.committed);
   grant.lease = table.grant(shard, id, lease.committed, grant.next_batch, outbox_.now());
-  lease.debt = begin_outstanding(Obligation::kLoad, shard, id, sessions_.at(id));
+  lease.outstanding = begin_outstanding(Obligation::kLoad, shard, id, sessions_.at(id));
   grant.base_round = lease.base_round;
   grant.base_chunks = base_chunks(shard, grant.base_round);
   grant.chunks =
@@ -211,7 +211,7 @@ std::vector<std::uint32_t> Placement::label_counts(ShardId shard) const {
   return counts;
 }
 
-LeaseGrant Placement::grant_on_trial(ShardId shard, RoundIndex base_round) {
+LeaseGrant Placement::make_trial_grant(ShardId shard, RoundIndex base_round) {
   LeaseGrant grant;
   grant.lease = {shard, epochs_.take()};
   grant.base_round = base_round;
@@ -277,7 +277,7 @@ void Placement::ask_back(SessionId id, SessionState& session, const std::string&
 void Placement::ask_for(ShardId shard, SessionId holder, SessionState& session) {
   outbox_.send(holder, ReleaseRequest{{shard, leases_.at(shard).epoch}});
   leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
-  leases_.at(shard).debt = begin_outstanding(Obligation::kHandOver, shard, holder, session);
+  leases_.at(shard).outstanding = begin_outstanding(Obligation::kHandOver, shard, holder, session);
 }
 
 std::uint32_t Placement::holder_gone(SessionId id, const std::string& name,

@@ -14,7 +14,7 @@ namespace {
 
 // A volunteer keeps the others waiting if its link alone takes this multiple of the time that the
 // others take for a unit in all.
-constexpr double kQuarantined = 3;
+constexpr double kLinkTimesMax = 3;
 
 // The speed that is expected of a volunteer: examples x shards per second, or another common unit.
 // A volunteer that has not trained yet claims a speed that it measured itself, in another unit. The
@@ -141,7 +141,7 @@ void Placement::notice_quarantined() {
     const std::optional<double> others = all.without(session->unit_time_us());
     if (!others) return;
     const double typical_us = *others;
-    const bool is_late = session->transit_us > kQuarantined * typical_us;
+    const bool is_late = session->transit_us > kLinkTimesMax * typical_us;
     session->late_rounds = is_late ? session->late_rounds + 1 : 0;
     if (session->late_rounds < run_.config.unbalanced_rounds) continue;
     session->late_rounds = 0;
@@ -150,7 +150,7 @@ void Placement::notice_quarantined() {
       session->quarantined_until = {};
       continue;
     }
-    sessions_.hold_back(*session);
+    sessions_.quarantine(*session);
     has_newcomer_ = true;
     session->no_shards = fmt::format(
         "its link keeps all waiting: a unit is {:.0f} ms on its way, others are done within "

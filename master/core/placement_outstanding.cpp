@@ -37,8 +37,8 @@ OutstandingWork Placement::begin_outstanding(Obligation what, ShardId shard, Ses
 
 std::optional<OutstandingWork> Placement::first_outstanding(SessionId id, SessionState& session) {
   std::optional<OutstandingWork> first;
-  const auto owes = [&](const OutstandingWork& debt) {
-    if (!first || debt.due < first->due) first = debt;
+  const auto owes = [&](const OutstandingWork& outstanding) {
+    if (!first || outstanding.due < first->due) first = outstanding;
   };
   const auto owes_since = [&](Obligation what, Instant since) {
     owes({what, since, since + sessions_.time_for(what, session)});
@@ -50,8 +50,8 @@ std::optional<OutstandingWork> Placement::first_outstanding(SessionId id, Sessio
       ShardLease& lease = table->at(shard);
       const std::optional<Obligation> what = owed(session, shard, lease);
       if (!what) continue;
-      if (!lease.debt) lease.debt = begin_outstanding(*what, shard, id, session);
-      owes(*lease.debt);
+      if (!lease.outstanding) lease.outstanding = begin_outstanding(*what, shard, id, session);
+      owes(*lease.outstanding);
     }
   }
   return first;
@@ -64,14 +64,15 @@ void Placement::note_outstanding_commits(SessionId id, SessionState& session,
     if (table == nullptr) continue;
     ShardLease& lease = table->at(ref.shard);
     const std::optional<Obligation> what = owed(session, ref.shard, lease);
-    if (what && !lease.debt) lease.debt = begin_outstanding(*what, ref.shard, id, session);
+    if (what && !lease.outstanding)
+      lease.outstanding = begin_outstanding(*what, ref.shard, id, session);
   }
 }
 
 void Placement::restart_outstanding() {
   sessions_.restart_units();
   for (LeaseTable* const table : {&leases_, &shadows_}) {
-    for (std::uint32_t s = 0; s < table->size(); ++s) table->at(ShardId{s}).debt.reset();
+    for (std::uint32_t s = 0; s < table->size(); ++s) table->at(ShardId{s}).outstanding.reset();
   }
 }
 

@@ -15,37 +15,37 @@ namespace gleaner {
 template <typename Who>
 class Quarantines {
  public:
-  // Until when it is held back from now on: for `first`, and twice as long as the last time when it
-  // missed something before that is not forgotten, up to 64 times `first`; and for `at_least`. It
-  // is forgotten when it has met its obligations for that long again.
+  // `who` missed an obligation: returns until when it is quarantined. The first time is `first`,
+  // and each further one twice as long as the last, up to 64 times `first`; always `at_least`. A
+  // quarantine is forgotten 64 times `first` after its end.
   Instant missed(const Who& who, Millis first, Millis at_least, Instant now) {
-    std::erase_if(held_,
-                  [&](const auto& entry) { return entry.second.until + first * kLongest <= now; });
-    if (!held_.contains(who) && held_.size() >= kPeersMax) {
-      held_.erase(
-          std::ranges::min_element(held_, {}, [](const auto& e) { return e.second.until; }));
+    std::erase_if(entries_,
+                  [&](const auto& known) { return known.second.until + first * kLongest <= now; });
+    if (!entries_.contains(who) && entries_.size() >= kPeersMax) {
+      entries_.erase(
+          std::ranges::min_element(entries_, {}, [](const auto& e) { return e.second.until; }));
     }
-    Held& held = held_[who];
-    held.times = held.times == 0 ? 1 : std::min(held.times * 2, kLongest);
-    held.until = std::max(held.until, now + std::max(first * held.times, at_least));
-    return held.until;
+    Entry& entry = entries_[who];
+    entry.times = entry.times == 0 ? 1 : std::min(entry.times * 2, kLongest);
+    entry.until = std::max(entry.until, now + std::max(first * entry.times, at_least));
+    return entry.until;
   }
 
-  // The distant past for one that is not held back.
+  // The distant past where `who` is not quarantined.
   [[nodiscard]] Instant until(const Who& who) const {
-    const auto found = held_.find(who);
-    return found == held_.end() ? Instant{} : found->second.until;
+    const auto found = entries_.find(who);
+    return found == entries_.end() ? Instant{} : found->second.until;
   }
 
  private:
   static constexpr int kLongest = 64;
 
-  struct Held {
+  struct Entry {
     int times = 0;  // as long as the first time
     Instant until{};
   };
 
-  std::map<Who, Held> held_;
+  std::map<Who, Entry> entries_;
 };
 
 }  // namespace gleaner

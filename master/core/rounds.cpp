@@ -70,7 +70,7 @@ Result<std::optional<Fingerprint>> Rounds::take(ShardLease& lease, const Session
   }
   lease.parts_arrived = 0;
   lease.rows_from = 0;
-  lease.debt.reset();
+  lease.outstanding.reset();
   ++lease.next_commit;
   return std::optional(std::exchange(lease.commit_so_far, {}));
 }

@@ -185,9 +185,9 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
   session.joined = session.turn = outbox_.now();
   session.is_proven = proven_.contains(session.standing.identity);
   session.awaits_offer = session.hello.kept_shards > 0;
-  Instant until = quarantined_.until(session.standing.identity);
+  Instant until = quarantined_keys_.until(session.standing.identity);
   if (!session.is_trusted()) {
-    until = std::max(until, newcomers_held_.until(session.standing.invite));
+    until = std::max(until, quarantined_invites_.until(session.standing.invite));
   }
   if (until > outbox_.now()) {
     session.quarantined_until = until;
@@ -294,18 +294,18 @@ void Sessions::note_trained(const KeyId& key) {
   remember(key, trained_);
 }
 
-void Sessions::hold_back(SessionState& session, Millis waited) {
+void Sessions::quarantine(SessionState& session, Millis waited) {
   const Millis first = run_.config.forget_slowness;
   const Millis at_least = is_audited(session) ? kStrangerPause * waited : Millis(0);
   session.quarantined_until =
-      quarantined_.missed(session.standing.identity, first, at_least, outbox_.now());
+      quarantined_keys_.missed(session.standing.identity, first, at_least, outbox_.now());
   if (session.is_trusted() || session.is_proven) return;
-  newcomers_held_.missed(session.standing.invite, first, Millis(0), outbox_.now());
+  quarantined_invites_.missed(session.standing.invite, first, Millis(0), outbox_.now());
 }
 
 std::optional<Sessions::Overdue> Sessions::overdue(
     const SessionState& session,
-    const std::function<std::optional<OutstandingWork>()>& debt) const {
+    const std::function<std::optional<OutstandingWork>()>& outstanding) const {
   const Instant now = outbox_.now();
   if (session.phase == SessionPhase::kIntroducing) {
     const Millis time = time_for(Obligation::kHello, session);
@@ -318,11 +318,11 @@ std::optional<Sessions::Overdue> Sessions::overdue(
   if (now - session.last_heard >= time_for(Obligation::kHeartbeat, session)) {
     Overdue silent{fmt::format("silent for {} s", seconds(now - session.last_heard))};
     // Nobody blames a trusted volunteer for its power or its line.
-    const std::optional<OutstandingWork> owed = is_audited(session) ? debt() : std::nullopt;
+    const std::optional<OutstandingWork> owed = is_audited(session) ? outstanding() : std::nullopt;
     if (owed) silent.waited = waited(*owed);
     return silent;
   }
-  std::optional<OutstandingWork> first = debt();
+  std::optional<OutstandingWork> first = outstanding();
   if (!first) return std::nullopt;
   // One that is not audited may keep its shards while it is paused, for a while, since its owner
   // may be gone again soon.

@@ -104,15 +104,16 @@ class Sessions {
     std::optional<Millis> waited{};  // for which others waited for it; none: nobody did
   };
 
-  // Why the session must end by now, if it must. `debt` tells what it owes first.
+  // Why the session must end by now, if it must. `outstanding` returns what is due
+  // first.
   [[nodiscard]] std::optional<Overdue> overdue(
       const SessionState& session,
-      const std::function<std::optional<OutstandingWork>()>& debt) const;
+      const std::function<std::optional<OutstandingWork>()>& outstanding) const;
   // The volunteer missed an obligation: it gets no shards for CoreConfig::forget_slowness, and
   // longer when it missed some before, also when it connects again. A stranger gets none for ten
   // times as long as others `waited` for it, so that it costs them a tenth of their time at most.
-  // One that has not proved itself holds back all of its invite that have not.
-  void hold_back(SessionState& session, Millis waited = Millis(0));
+  // A newcomer's quarantine holds for all newcomers of its invite.
+  void quarantine(SessionState& session, Millis waited = Millis(0));
   // How long the session has for the obligation, beside the time that its bytes take. A volunteer
   // has CoreConfig::stall. A stranger has 20 times what others take for a unit, and for anything
   // else six times CoreConfig::stranger_stall, since the whole run waits for it.
@@ -199,9 +200,9 @@ class Sessions {
   std::set<KeyId> proven_;   // strangers, at most kPeersMax
   std::set<KeyId> trained_;  // strangers whose work a checkpoint may hold, at most kPeersMax
   bool tries_newcomers_ = false;
-  Quarantines<KeyId> quarantined_;        // volunteers, with or without a session
-  Quarantines<InviteId> newcomers_held_;  // strangers that have not proved themselves
-  std::uint32_t observers_ = 0;           // answered since the last tick
+  Quarantines<KeyId> quarantined_keys_;        // volunteers, with or without a session
+  Quarantines<InviteId> quarantined_invites_;  // their newcomers
+  std::uint32_t observers_ = 0;                // answered since the last tick
   Instant last_tick_{}, tick_before_{};
   std::uint32_t active_ = 0;
   std::uint32_t active_strangers_ = 0;

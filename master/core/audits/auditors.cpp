@@ -21,27 +21,28 @@ constexpr int kAbleMax = 64;
 
 }  // namespace
 
-bool Audits::needs(const Case& own, ShardId shard, const ShardWork& work) {
+bool Audits::needs(const Case& audit_case, ShardId shard, const ShardWork& work) {
   if (work.is_due()) return true;
-  return !own.has_left && holds(own.who.session, shard) &&
-         lot_.is_drawn(own.who.identity, placement_.leases().at(shard).next_commit);
+  return !audit_case.has_left && holds(audit_case.who.session, shard) &&
+         lot_.is_drawn(audit_case.who.identity, placement_.leases().at(shard).next_commit);
 }
 
-bool Audits::can_audit(SessionId id, const SessionState& session, const Case& own) const {
+bool Audits::can_audit(SessionId id, const SessionState& session, const Case& audit_case) const {
   const bool is_able =
       session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
-  if (!is_able || id == own.who.session || sessions_.is_quarantined(session)) return false;
-  if (own.dissent && !session.is_trusted()) return false;
+  if (!is_able || id == audit_case.who.session || sessions_.is_quarantined(session)) return false;
+  if (audit_case.dissent && !session.is_trusted()) return false;
   // The round waits for its auditors. Where newcomers cannot prove themselves otherwise, they may
   // be the first.
   const bool is_new = placement_.is_newcomer(session);
   if (session.is_on_trial || (is_new && sessions_.tries_newcomers())) return false;
   // Who came by one invite may be one person.
-  if (!session.is_trusted() && session.standing.invite == own.who.invite) return false;
-  return placement_.has_room_for_shadows(id, session, own.shards.size()) && !holds_of(own, id);
+  if (!session.is_trusted() && session.standing.invite == audit_case.who.invite) return false;
+  return placement_.has_room_for_shadows(id, session, audit_case.shards.size()) &&
+         !holds_of(audit_case, id);
 }
 
-std::optional<SessionId> Audits::choose_auditor(const Case& own) {
+std::optional<SessionId> Audits::choose_auditor(const Case& audit_case) {
   using Cost = std::tuple<bool, bool, double, SessionId>;
   std::optional<Cost> best;
   // The best of a few is about as good as the best of all. They are sought from behind the last
@@ -50,10 +51,10 @@ std::optional<SessionId> Audits::choose_auditor(const Case& own) {
   in_turn(sessions_.all(), last_auditor_, sessions_.all().size(), [&](const auto& entry) {
     const auto& [id, session] = entry;
     ++candidates_;
-    if (!can_audit(id, session, own)) return true;
+    if (!can_audit(id, session, audit_case)) return true;
     const std::uint32_t held = placement_.shards_at(id);
     // The referee does what nobody else can.
-    const Cost cost(session.is_referee() && !own.dissent, placement_.is_newcomer(session),
+    const Cost cost(session.is_referee() && !audit_case.dissent, placement_.is_newcomer(session),
                     held / std::max(session.speed, 1.0), id);
     if (!best || cost < *best) best = cost;
     return ++able < kAbleMax;
@@ -68,8 +69,8 @@ bool Audits::holds(SessionId id, ShardId shard) const {
   return lease.state != LeaseState::kFree && lease.holder == id;
 }
 
-bool Audits::holds_of(const Case& own, SessionId id) const {
-  return std::ranges::any_of(own.shards, [&](const auto& entry) {
+bool Audits::holds_of(const Case& audit_case, SessionId id) const {
+  return std::ranges::any_of(audit_case.shards, [&](const auto& entry) {
     return entry.second.is_due() && holds(id, entry.first);
   });
 }
@@ -87,115 +88,118 @@ void Audits::release(ShardId shard) {
 }
 
 std::pair<RoundIndex, Audits::CaseId> Audits::urgency(CaseId id) const {
-  const Case& own = cases_.at(id);
+  const Case& audit_case = cases_.at(id);
   RoundIndex first = run_.plan.round_count() + 1;
-  for (const AuditedPiece& piece : own.pieces) {
+  for (const AuditedPiece& piece : audit_case.pieces) {
     if (piece.is_open()) first = std::min(first, piece.round);
   }
-  for (const auto& [key, claim] : own.commits) {
+  for (const auto& [key, claim] : audit_case.commits) {
     if (claim.is_open()) first = std::min(first, key.first);
   }
   return {first, id};
 }
 
-void Audits::dismiss_auditor(Case& own) {
-  for (const auto& [shard, work] : own.shards) {
-    if (serves(shard, own.id)) release(shard);
+void Audits::dismiss_auditor(Case& audit_case) {
+  for (const auto& [shard, work] : audit_case.shards) {
+    if (serves(shard, audit_case.id)) release(shard);
   }
-  if (own.auditor) {
-    std::set<CaseId>& others = by_auditor_.at(*own.auditor);
-    others.erase(own.id);
-    if (others.empty()) by_auditor_.erase(*own.auditor);
+  if (audit_case.auditor) {
+    std::set<CaseId>& others = by_auditor_.at(*audit_case.auditor);
+    others.erase(audit_case.id);
+    if (others.empty()) by_auditor_.erase(*audit_case.auditor);
   }
-  own.auditor.reset();
-  ++own.stint;
-  mark(own);
+  audit_case.auditor.reset();
+  ++audit_case.stint;
+  mark(audit_case);
   // This auditor may have sent commits before the holder did. They must not count as the next
   // auditor's.
-  std::erase_if(own.commits, [](const auto& entry) { return entry.second.claimed.empty(); });
-  own.next_piece = own.first_piece;
-  count_pending(own);
+  std::erase_if(audit_case.commits, [](const auto& entry) { return entry.second.claimed.empty(); });
+  audit_case.next_piece = audit_case.first_piece;
+  count_pending(audit_case);
 }
 
-void Audits::release_misplaced(Case& own) {
-  const std::optional<std::uint64_t> number = next_of(own);
-  if (!own.auditor || !number) return;
-  const SessionState& auditor = sessions_.at(*own.auditor);
-  const AuditedPiece& piece = own.pieces[*number - own.first_piece];
+void Audits::release_misplaced(Case& audit_case) {
+  const std::optional<std::uint64_t> number = next_of(audit_case);
+  if (!audit_case.auditor || !number) return;
+  const SessionState& auditor = sessions_.at(*audit_case.auditor);
+  const AuditedPiece& piece = audit_case.pieces[*number - audit_case.first_piece];
   for (const LeaseRef& lease : piece.unit.leases) {
     const ShardLease& shadow = placement_.shadows().at(lease.shard);
     const bool owes = auditor.has_unit_out(lease.shard, run_.plan.batch_count()) ||
                       shadow.next_batch >= run_.plan.round_end(shadow.next_commit);
-    if (!serves(lease.shard, own.id) || shadow.state != LeaseState::kReady || owes ||
+    if (!serves(lease.shard, audit_case.id) || shadow.state != LeaseState::kReady || owes ||
         shadow.next_batch == piece.unit.first) {
       continue;
     }
     release(lease.shard);
-    own.shards.at(lease.shard).first_round = piece.unit.kind == UnitInFlight::Kind::kTrain
-                                                 ? run_.plan.round_of(piece.unit.first)
-                                                 : piece.round;
+    audit_case.shards.at(lease.shard).first_round = piece.unit.kind == UnitInFlight::Kind::kTrain
+                                                        ? run_.plan.round_of(piece.unit.first)
+                                                        : piece.round;
   }
 }
 
 std::map<ShardId, Audits::ShardWork>::iterator Audits::forget_work(
-    Case& own, std::map<ShardId, ShardWork>::iterator work) {
+    Case& audit_case, std::map<ShardId, ShardWork>::iterator work) {
   const auto cases = cases_on_.find(work->first);
-  cases->second.erase(own.id);
+  cases->second.erase(audit_case.id);
   if (cases->second.empty()) cases_on_.erase(cases);
-  return own.shards.erase(work);
+  return audit_case.shards.erase(work);
 }
 
-void Audits::update_shadows(Case& own) {
-  release_misplaced(own);
-  contending_.erase(own.id);
-  for (auto entry = own.shards.begin(); entry != own.shards.end();) {
+void Audits::update_shadows(Case& audit_case) {
+  release_misplaced(audit_case);
+  contending_.erase(audit_case.id);
+  for (auto entry = audit_case.shards.begin(); entry != audit_case.shards.end();) {
     const auto& [shard, work] = *entry;
-    if (!needs(own, shard, work) && !is_standby(shard, own.id)) {
-      if (serves(shard, own.id)) release(shard);
-      entry = forget_work(own, entry);
+    if (!needs(audit_case, shard, work) && !is_standby(shard, audit_case.id)) {
+      if (serves(shard, audit_case.id)) release(shard);
+      entry = forget_work(audit_case, entry);
       continue;
     }
     const auto other = shadow_of_.find(shard);
-    if (own.auditor && work.is_due() && other != shadow_of_.end() && other->second != own.id) {
-      contending_.insert(own.id);
-      if (urgency(own.id) < urgency(other->second)) dismiss_auditor(cases_.at(other->second));
+    if (audit_case.auditor && work.is_due() && other != shadow_of_.end() &&
+        other->second != audit_case.id) {
+      contending_.insert(audit_case.id);
+      if (urgency(audit_case.id) < urgency(other->second))
+        dismiss_auditor(cases_.at(other->second));
     }
     // The commit that it begins from must be stored, and must be the one that the holder sent: what
     // is stored may be an earlier holder's until then.
     const ShardLease& lease = placement_.leases().at(shard);
-    const bool is_there =
-        lease.committed >= work.first_round &&
-        (own.has_left || !holds(own.who.session, shard) || lease.next_commit >= work.first_round);
-    if (own.auditor && is_there && !shadow_of_.contains(shard) && !holds(*own.auditor, shard)) {
-      placement_.lend_shadow(shard, *own.auditor, work.first_round);
-      shadow_of_[shard] = own.id;
+    const bool is_there = lease.committed >= work.first_round &&
+                          (audit_case.has_left || !holds(audit_case.who.session, shard) ||
+                           lease.next_commit >= work.first_round);
+    if (audit_case.auditor && is_there && !shadow_of_.contains(shard) &&
+        !holds(*audit_case.auditor, shard)) {
+      placement_.lend_shadow(shard, *audit_case.auditor, work.first_round);
+      shadow_of_[shard] = audit_case.id;
     }
     ++entry;
   }
 }
 
-bool Audits::can_go_on(const Case& own) const {
-  const SessionState& auditor = sessions_.at(*own.auditor);
+bool Audits::can_go_on(const Case& audit_case) const {
+  const SessionState& auditor = sessions_.at(*audit_case.auditor);
   const auto missing = std::ranges::count_if(
-      own.shards, [&](const auto& entry) { return !serves(entry.first, own.id); });
-  const bool has_room =
-      placement_.has_room_for_shadows(*own.auditor, auditor, static_cast<std::size_t>(missing));
-  return has_room && !auditor.is_paused() && !holds_of(own, *own.auditor);
+      audit_case.shards, [&](const auto& entry) { return !serves(entry.first, audit_case.id); });
+  const bool has_room = placement_.has_room_for_shadows(*audit_case.auditor, auditor,
+                                                        static_cast<std::size_t>(missing));
+  return has_room && !auditor.is_paused() && !holds_of(audit_case, *audit_case.auditor);
 }
 
-void Audits::update_auditor(Case& own) {
-  if (own.auditor && !can_go_on(own)) dismiss_auditor(own);
-  if (own.auditor || own.open == 0) {
-    waiting_.erase(own.id);
+void Audits::update_auditor(Case& audit_case) {
+  if (audit_case.auditor && !can_go_on(audit_case)) dismiss_auditor(audit_case);
+  if (audit_case.auditor || audit_case.open == 0) {
+    waiting_.erase(audit_case.id);
     return;
   }
-  if (candidates_ >= kCandidatesMax) return mark(own);
-  own.auditor = choose_auditor(own);
-  if (own.auditor) {
-    by_auditor_[*own.auditor].insert(own.id);
-    waiting_.erase(own.id);
+  if (candidates_ >= kCandidatesMax) return mark(audit_case);
+  audit_case.auditor = choose_auditor(audit_case);
+  if (audit_case.auditor) {
+    by_auditor_[*audit_case.auditor].insert(audit_case.id);
+    waiting_.erase(audit_case.id);
   } else {
-    waiting_.insert(own.id);
+    waiting_.insert(audit_case.id);
   }
 }
 
@@ -236,22 +240,23 @@ std::optional<Audits::CaseId> Audits::next_due(std::optional<CaseId> last) {
   return next;
 }
 
-void Audits::look_at(Case& own) {
-  update_auditor(own);
-  stand_by(own);
-  update_shadows(own);
-  if (own.auditor) may_begin_.insert(*own.auditor);
-  if (!own.has_left || own.open > 0) return;
-  if (own.auditor) dismiss_auditor(own);
-  if (has_excused(own, run_.plan.round_count())) return;
-  contending_.erase(own.id);
-  for (auto work = own.shards.begin(); work != own.shards.end();) work = forget_work(own, work);
-  cases_.erase(own.id);
+void Audits::look_at(Case& audit_case) {
+  update_auditor(audit_case);
+  stand_by(audit_case);
+  update_shadows(audit_case);
+  if (audit_case.auditor) may_begin_.insert(*audit_case.auditor);
+  if (!audit_case.has_left || audit_case.open > 0) return;
+  if (audit_case.auditor) dismiss_auditor(audit_case);
+  if (has_excused(audit_case, run_.plan.round_count())) return;
+  contending_.erase(audit_case.id);
+  for (auto work = audit_case.shards.begin(); work != audit_case.shards.end();)
+    work = forget_work(audit_case, work);
+  cases_.erase(audit_case.id);
 }
 
 std::set<SessionId> Audits::update() {
   if (std::exchange(is_all_due_, false) || run_.config.looks_at_all) {
-    for (const auto& [id, own] : cases_) due_.insert(due_.end(), id);
+    for (const auto& [id, audit_case] : cases_) due_.insert(due_.end(), id);
   }
   candidates_ = 0;
   std::optional<CaseId> last;

@@ -196,27 +196,27 @@ void ShardRounds::committed_again(ShardId shard, const Fingerprint& content) {
   const auto again = again_.find(shard);
   if (again == again_.end() || again->second.work.size() != 1) return;
   again->second.work.push_back(content);
-  compare_if_done(shard);
+  judge_if_done(shard);
 }
 
 void ShardRounds::scored_again(ShardId shard, const EvalResult& result) {
   const auto again = again_.find(shard);
   if (again == again_.end()) return;
   again->second.scores.push_back(fingerprint(result));
-  compare_if_done(shard);
+  judge_if_done(shard);
 }
 
-void ShardRounds::compare_if_done(ShardId shard) {
+void ShardRounds::judge_if_done(ShardId shard) {
   const Again& again = again_.at(shard);
   const std::vector<Fingerprint>& prints = again.piece.is_scores ? again.scores : again.work;
   if (prints.size() < (again.piece.is_scores ? score_chunks(run_.config) : 2)) return;
   const Again done = again;
   again_.erase(shard);
-  compare(done.piece, done.doer, done.piece.is_scores ? done.scores : done.work);
+  judge_claim(done.piece, done.doer, done.piece.is_scores ? done.scores : done.work);
 }
 
-void ShardRounds::compare(const AuditPiece& piece, const Doer& doer,
-                          const std::vector<Fingerprint>& prints) {
+void ShardRounds::judge_claim(const AuditPiece& piece, const Doer& doer,
+                              const std::vector<Fingerprint>& prints) {
   Claim* const claim = find(piece);
   if (claim == nullptr || !claim->is_open()) return;
   const bool is_same = claim->prints == prints;

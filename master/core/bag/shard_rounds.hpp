@@ -194,8 +194,9 @@ class ShardRounds {
   void begin(Claim& claim, const Doer& doer) const;
   void file(const AuditPiece& piece, const Claim& claim);
   // Compares one claim with somebody's answer to the same.
-  void compare(const AuditPiece& piece, const Doer& doer, const std::vector<Fingerprint>& prints);
-  void compare_if_done(ShardId shard);
+  void judge_claim(const AuditPiece& piece, const Doer& doer,
+                   const std::vector<Fingerprint>& prints);
+  void judge_if_done(ShardId shard);
   void confirm(const AuditPiece& piece, Claim& claim, const Doer& by);
   void prove(const Volunteer& who);
   // Settles what can be settled of the shard.

@@ -232,10 +232,10 @@ std::optional<Done> Rounds::close() {
   const bool decides = divergence || learning_.is_lower(last_record_.loss);
   if (decides && audit_after_all()) return std::nullopt;
   if (divergence) {
-    return Done{Outcome::kDiverged,
+    return Done{Outcome::kTrainAgain,
                 {ErrorCode::kDiverged,
                  fmt::format("round {} has diverged: {}", checkpoint_, sentence(*divergence))},
-                divergence};
+                *divergence};
   }
   if (const auto& weak = lengths.weak_start(); weak && !has_warned_of_codes_) {
     has_warned_of_codes_ = true;

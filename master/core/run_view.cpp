@@ -25,7 +25,7 @@ constexpr Millis kShardRound{30'000};
 RunProgress RunView::progress() const {
   RunProgress view;
   view.waiting_for = waiting_for();
-  view.stage = life_.is_done                                  ? RunStage::kDone
+  view.stage = life_.is_done && !life_.goes_on                ? RunStage::kDone
                : rounds_.is_stopping()                        ? RunStage::kStopping
                : evaluations_.current()                       ? RunStage::kEvaluating
                : !life_.is_started || sessions_.active() == 0 ? RunStage::kWaiting

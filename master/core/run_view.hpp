@@ -21,6 +21,7 @@ class RunView {
     Instant born{};           // of the first event
     bool is_started = false;  // the volunteers that the run waits for have been here
     bool is_done = false;
+    bool goes_on = false;  // once this core is done, in another core of this process
     bool has_called_referee = false;
   };
 

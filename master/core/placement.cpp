@@ -84,7 +84,7 @@ std::uint32_t Placement::room_to_take_over(SessionId id) const {
       sessions_.is_quarantined(session)) {
     return 0;
   }
-  if (!is_audited(session)) return shards_in(Layer::kOutput);
+  if (!sessions_.is_audited(session)) return shards_in(Layer::kOutput);
   const std::uint32_t held = count_held_by(id, Layer::kOutput);
   return limit(session) - std::min(limit(session), held);
 }
@@ -173,10 +173,10 @@ void Placement::lend_free_shards() {
     const SessionId id = candidates[*receiver].session;
     // An auditor does a whole round again, so an audited holder must begin at a round's beginning.
     if (free.handed_over &&
-        (free.handed_over->base_round < free.committed || is_audited(sessions_.at(id)))) {
+        (free.handed_over->base_round < free.committed || sessions_.is_audited(sessions_.at(id)))) {
       leases_.at(shard).handed_over.reset();
     }
-    outbox_.send(id, grant(leases_, shard, id));
+    lend(shard, id);
   }
 }
 

@@ -47,16 +47,6 @@ class Placement {
     return static_cast<std::uint32_t>(leases_.count_held_by(id) + shadows_.count_held_by(id));
   }
 
-  // Whether work of the session is done again by others.
-  [[nodiscard]] bool is_audited(const SessionState& session) const {
-    return sessions_.is_audited(session);
-  }
-
-  // Whether the session is a stranger that has not done anything yet whose answer was known.
-  [[nodiscard]] bool is_newcomer(const SessionState& session) const {
-    return is_audited(session) && !session.is_proven;
-  }
-
   // Whether it has missed two heartbeats: it may be dead, and gets no more shards.
   [[nodiscard]] bool is_quiet(const SessionState& session) const {
     return sessions_.last_tick() - session.last_heard > run_.config.heartbeat * 5 / 2;

@@ -68,15 +68,15 @@ std::vector<Holder> Placement::holders(Layer layer) const {
       continue;
     }
     // Nobody audits the work on input shards.
-    if (layer == Layer::kInput && is_audited(session)) continue;
+    if (layer == Layer::kInput && sessions_.is_audited(session)) continue;
     Holder holder;
     holder.session = id;
     // A stranger may claim anything: until it has been measured it counts as the slowest.
-    const double claim = is_audited(session) ? sum.lowest : double{session.hello.speed};
+    const double claim = sessions_.is_audited(session) ? sum.lowest : double{session.hello.speed};
     holder.speed = expected_speed(session, claim, sum.trained, sum.claimed);
     holder.shards = count_held_by(id, layer);
     holder.capacity = capacity(id, session, layer);
-    if (is_audited(session)) holder.limit = limit(session);
+    if (sessions_.is_audited(session)) holder.limit = limit(session);
     // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more. Nor
     // does one that is paused.
     if (is_quiet(session) || session.is_paused()) {
@@ -90,7 +90,7 @@ std::vector<Holder> Placement::holders(Layer layer) const {
 
 Placement::Reliance Placement::reliance_on(const SessionState& session) const {
   if (sessions_.is_quarantined(session)) return Reliance::kQuarantined;
-  return is_newcomer(session) ? Reliance::kNewcomer : Reliance::kProven;
+  return sessions_.is_newcomer(session) ? Reliance::kNewcomer : Reliance::kProven;
 }
 
 void Placement::prefer_reliable(std::vector<Holder>& holders, Layer layer) const {
@@ -174,7 +174,7 @@ void Placement::explain_shares(std::span<const Holder> holders) {
       continue;
     }
     if (!session.no_shards.empty() || session.is_paused()) continue;
-    if (holders[i].capacity == 0 && is_newcomer(session)) {
+    if (holders[i].capacity == 0 && sessions_.is_newcomer(session)) {
       session.no_shards = "it is new, and first does a unit again whose answer is known";
     } else if (holders[i].capacity == 0) {
       session.no_shards = "its memory is too small for a shard";

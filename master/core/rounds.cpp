@@ -120,7 +120,7 @@ Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardI
     leases_.note_changed(shard);
     return {};
   }
-  const bool is_audited = placement_.is_audited(session);
+  const bool is_audited = sessions_.is_audited(session);
   if (is_audited) audits_.committed(id, session, {round, shard}, content);
   Commit& kept = commits_.at({round, shard});
   if (!kept.content) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -43,15 +42,8 @@ enum class Obligation : std::uint8_t {
   kHandOver,   // to hand a shard over
 };
 
-inline constexpr std::array kObligations{
-    Obligation::kHello, Obligation::kHeartbeat, Obligation::kOffer,   Obligation::kLoad,
-    Obligation::kUnit,  Obligation::kCommit,    Obligation::kHandOver};
-
 // "load a shard".
 const char* what_of(Obligation obligation);
-
-// The obligation that a volunteer meets with the message; nullopt for one that meets none.
-std::optional<Obligation> met_by(const Message& message);
 
 // Something that is owed.
 struct OutstandingWork {

@@ -124,6 +124,11 @@ class Sessions {
     return run_.config.audit != AuditMode::kOff && !session.is_trusted();
   }
 
+  // Whether the session is a stranger that has not done anything yet whose answer was known.
+  [[nodiscard]] bool is_newcomer(const SessionState& session) const {
+    return is_audited(session) && !session.is_proven;
+  }
+
   // The stranger has done what others had done before it: its key is no newcomer's any more.
   void prove(SessionState& session);
 

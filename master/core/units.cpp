@@ -110,8 +110,7 @@ void Units::send_training(SessionId id, SessionState& session, UnitInFlight unit
   message.wants_gradient = unit.wants_gradient;
   // An answer that is compared with others must come as the volunteer gave it.
   unit.may_be_summed = session.relay && session.is_trusted() && unit.wants_gradient &&
-                       !unit.audit && run_.map.hidden() > 0 &&
-                       session.hello.protocol_max >= kProtocolOfChecks;
+                       !unit.audit && session.hello.protocol_max >= kProtocolOfChecks;
   message.may_be_summed = unit.may_be_summed;
   for (std::uint32_t i = 0; i < unit.batches; ++i) {
     const BatchIndex batch = unit.first + i;

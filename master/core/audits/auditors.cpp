@@ -34,7 +34,7 @@ bool Audits::can_audit(SessionId id, const SessionState& session, const Case& au
   if (audit_case.dissent && !session.is_trusted()) return false;
   // The round waits for its auditors. Where newcomers cannot prove themselves otherwise, they may
   // be the first.
-  const bool is_new = placement_.is_newcomer(session);
+  const bool is_new = sessions_.is_newcomer(session);
   if (session.is_on_trial || (is_new && sessions_.tries_newcomers())) return false;
   // Who came by one invite may be one person.
   if (!session.is_trusted() && session.standing.invite == audit_case.who.invite) return false;
@@ -54,7 +54,7 @@ std::optional<SessionId> Audits::choose_auditor(const Case& audit_case) {
     if (!can_audit(id, session, audit_case)) return true;
     const std::uint32_t held = placement_.shards_at(id);
     // The referee does what nobody else can.
-    const Cost cost(session.is_referee() && !audit_case.dissent, placement_.is_newcomer(session),
+    const Cost cost(session.is_referee() && !audit_case.dissent, sessions_.is_newcomer(session),
                     held / std::max(session.speed, 1.0), id);
     if (!best || cost < *best) best = cost;
     return ++able < kAbleMax;

@@ -45,7 +45,7 @@ void Audits::stand_by(Case& audit_case) {
 void Audits::go_on(const Case& audit_case, const std::vector<ShardId>& shards) {
   const SessionId heir = *audit_case.auditor;
   may_begin_.insert(heir);
-  if (placement_.is_audited(sessions_.at(heir))) inherit(heir, audit_case);
+  if (sessions_.is_audited(sessions_.at(heir))) inherit(heir, audit_case);
   for (const ShardId shard : shards) {
     placement_.take_over(shard);
     shadow_of_.erase(shard);

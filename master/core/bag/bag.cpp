@@ -145,7 +145,7 @@ bool Bag::is_anything_left() const {
 
 std::size_t Bag::hands(const SessionState& session) const {
   // A stranger whose work has never counted may be a liar: it gets one piece at a time.
-  if (sessions_.is_audited(session) && !session.is_proven) return 1;
+  if (sessions_.is_newcomer(session)) return 1;
   const std::size_t threads = session.threads();
   if (session.compute_us <= 0 || session.round_trip_us <= 0) return threads + 1;
   const double unit_us = session.compute_us * static_cast<double>(run_.plan.round_end(0));

@@ -253,8 +253,7 @@ void ShardRounds::confirm(const AuditPiece& piece, Claim& claim, const Doer& by)
 
 void ShardRounds::prove(const Volunteer& who) {
   SessionState* const session = sessions_.find(who.session);
-  if (session == nullptr || !sessions_.is_audited(*session) || session->is_proven) return;
-  sessions_.prove(*session);
+  if (session != nullptr && sessions_.is_newcomer(*session)) sessions_.prove(*session);
 }
 
 // ---- What follows ------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
 // Whatever a stranger owes and withholds, others wait for it once, and not for long.
+#include "tests/support/obligations.hpp"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>

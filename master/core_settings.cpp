@@ -38,7 +38,7 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.audit_secret = random_bits();
   core.heartbeat = Millis(config.network.heartbeat_ms);
   core.silence = Millis(config.network.silence_ms);
-  core.hello_deadline = Millis(config.network.join_timeout_ms);
+  core.join_timeout = Millis(config.network.join_timeout_ms);
   core.kernels = own_digests();
   core.stop_grace = Millis(std::int64_t{config.run.stop_grace_s} * 1000);
   core.stall = Millis(std::int64_t{config.network.stall_s} * 1000);

@@ -42,13 +42,16 @@ constexpr Millis kProgressPeriod{200};
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
 
+// How the process ends; nullopt: the run goes on from its checkpoint.
+using Ending = Result<std::optional<ExitCode>>;
+
 class MasterRun {
  public:
   MasterRun(MasterConfig& config, const RunData& data, const StoreInFolder& store, Console& console,
             RunWeb* web);
 
-  // `goes_on`: after a round that diverged, or false work, once everybody knows what the run is.
-  Result<ExitCode> run(bool goes_on);
+  // `goes_on`: an earlier core of this process has trained, and everybody knows what the run is.
+  Ending run(bool goes_on);
 
  private:
   // -- the steps of a run
@@ -70,11 +73,12 @@ class MasterRun {
   void complete(RunStatus& status, const Standing& standing);
   void end_backups();
 
-  Result<ExitCode> conclude(const Done& done);
-  // Error kDiverged, here and of conclude(): the run is to go on from its checkpoint.
-  Result<ExitCode> cut_rates(const Done& done);
-  Result<ExitCode> conclude_finished(bool already);
-  Result<ExitCode> fail(const Error& error, ExitCode exit);
+  Ending conclude(const Done& done);
+  // Leaves the store as the next core is to find it.
+  Ending prepare_again(const Done& done);
+  Ending cut_rates(const Divergence& divergence, const Error& error);
+  Ending conclude_finished(bool already);
+  Ending fail(const Error& error, ExitCode exit);
 
   MasterConfig& config_;
   const RunData& data_;
@@ -204,17 +208,17 @@ Result<void> MasterRun::begin_web() {
   return {};
 }
 
-Result<ExitCode> MasterRun::fail(const Error& error, ExitCode exit) {
+Ending MasterRun::fail(const Error& error, ExitCode exit) {
   if (needs_room(error.code)) return error;
   // Whatever failed: a store that is not in its place is why.
   const auto in_place = folder_.check();
   const RunFailed failed =
       in_place ? RunFailed{error, exit} : RunFailed{in_place.error(), ExitCode::kStore};
   console_.event(failed);
-  return failed.exit;
+  return std::optional(failed.exit);
 }
 
-Result<ExitCode> MasterRun::conclude_finished(bool already) {
+Ending MasterRun::conclude_finished(bool already) {
   Result<RunFinished> finished = finished_run(store_, folder_);
   if (!finished) return fail(finished.error(), ExitCode::kStore);
   finished->store = config_.run.store;
@@ -231,34 +235,39 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   if (auto in_place = folder_.check(); !in_place) return fail(in_place.error(), ExitCode::kStore);
   finished->seconds = seconds_in(monotonic_now() - started_);
   console_.event(*finished);
-  return ExitCode::kOk;
+  return std::optional(ExitCode::kOk);
 }
 
-Result<ExitCode> MasterRun::cut_rates(const Done& done) {
+Ending MasterRun::cut_rates(const Divergence& divergence, const Error& error) {
   if (store_.rate_cuts().size() >= kRateHalvingsMax) {
     return fail({ErrorCode::kInvalidArgument,
                  fmt::format("{}, and the rates have been halved {} times: train with other "
                              "--output-rate and --input-rate, or raise --divergence-factor",
-                             done.error.message, kRateHalvingsMax)},
+                             error.message, kRateHalvingsMax)},
                 ExitCode::kUsage);
   }
   if (auto cut = store_.cut_rates(); !cut) return fail(cut.error(), ExitCode::kStore);
-  const Divergence& divergence = *done.divergence;
   console_.event(RatesCut{store_.checkpoint(), store_.rate_cuts().back(),
                           std::string(sign_name(divergence.sign)), sentence(divergence),
                           divergence.value, divergence.before,
                           static_cast<std::uint32_t>(store_.rate_cuts().size())});
-  return done.error;
+  return Ending(std::nullopt);
 }
 
-Result<ExitCode> MasterRun::conclude(const Done& done) {
-  if (done.outcome == Outcome::kDiverged) return cut_rates(done);
-  if (done.outcome == Outcome::kFalsified) {
-    console_.log(LogLevel::kWarning, done.error.message);
-    auto undone = undo_work_of(config_.run.store, store_, done.convicted, console_);
-    if (!undone) return fail(undone.error(), ExitCode::kStore);
-    return Error{ErrorCode::kDiverged, done.error.message};
+Ending MasterRun::prepare_again(const Done& done) {
+  if (const auto* divergence = std::get_if<Divergence>(&*done.reason)) {
+    return cut_rates(*divergence, done.error);
   }
+  console_.log(LogLevel::kWarning, done.error.message);
+  if (const auto* work = std::get_if<FalseWork>(&*done.reason)) {
+    auto undone = undo_work_of(config_.run.store, store_, work->by, console_);
+    if (!undone) return fail(undone.error(), ExitCode::kStore);
+  }
+  return Ending(std::nullopt);
+}
+
+Ending MasterRun::conclude(const Done& done) {
+  if (done.outcome == Outcome::kTrainAgain) return prepare_again(done);
   if (done.outcome == Outcome::kFailed) {
     return fail(done.error, exit_code_of(done.error.code));
   }
@@ -267,7 +276,7 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
     return fail(whole.error(), ExitCode::kStore);
   console_.event(RunStopped{store_.checkpoint(), rounds_, done.outcome == Outcome::kStopped,
                             config_.run.store});
-  return ExitCode::kOk;
+  return std::optional(ExitCode::kOk);
 }
 
 void MasterRun::end_backups() {
@@ -359,7 +368,7 @@ void MasterRun::close() {
   own_->end();
   io_.run_for(kFarewell);  // returns when nothing is left to do
   tasks_.cancel();
-  if (done_->outcome != Outcome::kDiverged) publish_web();
+  publish_web();
   own_.reset();
   runner_.reset();
   end_backups();
@@ -385,7 +394,7 @@ Result<std::vector<SettledRound>> MasterRun::settle() {
       });
 }
 
-Result<ExitCode> MasterRun::run(bool goes_on) {
+Ending MasterRun::run(bool goes_on) {
   auto settled = settle();
   if (!settled) return fail(settled.error(), ExitCode::kStore);
   const auto resume = read_resume_point(store_, std::move(*settled));
@@ -421,8 +430,9 @@ Result<ExitCode> run_master(MasterConfig& config, const RunData& data, const Sto
                             Console& console, RunWeb* web) {
   bool goes_on = false;
   for (;;) {
-    Result<ExitCode> exit = MasterRun(config, data, store, console, web).run(goes_on);
-    if (exit || exit.error().code != ErrorCode::kDiverged) return exit;
+    const Ending ending = MasterRun(config, data, store, console, web).run(goes_on);
+    if (!ending) return ending.error();
+    if (*ending) return **ending;
     goes_on = true;
   }
 }

@@ -45,7 +45,7 @@ class Client {
   using Dialled = std::function<void(Result<std::shared_ptr<Link>>)>;
 
   struct Options {
-    CoreConfig core;
+    VolunteerCoreConfig core;
     Millis tick{100};
     // While more waits to be sent, no work is begun whose results would have to wait as well.
     std::size_t send_queue_bytes = std::size_t{32} << 20;

@@ -302,7 +302,7 @@ Result<void> check(const VolunteerConfig& c) {
                     "network.retry_ms_min ({}).",
                     c.retry_ms_max, c.retry_ms_min));
   }
-  const auto schedule = volunteer::Schedule::parse(c.schedule);
+  const auto schedule = volunteer::LendingHours::parse(c.schedule);
   if (!schedule) return invalid("lending.schedule: " + schedule.error().message + ".");
   if (c.when == volunteer::When::kSchedule && c.schedule.empty()) {
     return invalid(
@@ -328,7 +328,7 @@ Result<void> check(const VolunteerConfig& c) {
 volunteer::Rules lending_rules(const VolunteerConfig& c) {
   volunteer::Rules rules;
   rules.when = c.when;
-  if (auto schedule = volunteer::Schedule::parse(c.schedule)) rules.schedule = *schedule;
+  if (auto schedule = volunteer::LendingHours::parse(c.schedule)) rules.schedule = *schedule;
   rules.idle_after = Millis(std::int64_t{c.idle_after_s} * 1000);
   rules.on_battery = c.on_battery;
   rules.on_metered = c.on_metered;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <span>
 
 #include "common/ids.hpp"
@@ -44,5 +45,16 @@ Result<void> check_rows(const ModelConfig& model, const ShardMap& map, ShardId s
 
 // Checks a commit's part in the same way.
 Result<void> check_update(const ShardMap& map, ShardId shard, const SparseUpdate& update);
+
+// Whether a part of a commit or of a hand-over fits its shard, and the parts before it, which leave
+// rows from `rows_from` on. Parts hold ascending rows: `part` is refused too where the parts that
+// are to follow it would find no row. Only a lone part may be empty.
+template <typename Part, typename Rows>
+bool follows(const Part& part, const Rows& rows, std::uint64_t rows_from, std::uint32_t row_count) {
+  if (part.part >= part.parts) return false;
+  if (rows.rows.empty()) return part.parts == 1;
+  const std::uint64_t to_follow = part.parts - part.part - 1;
+  return rows.rows.front() >= rows_from && rows.rows.back() + to_follow < row_count;
+}
 
 }  // namespace gleaner

@@ -58,7 +58,7 @@ bool RunPlan::ends_epoch(RoundIndex round) const {
 }
 
 RoundIndex RunPlan::rounds_open() const {
-  return is_wide_ ? 1 + std::max(1U, staleness_) : 2;
+  return is_wide_ ? 1 + std::max(1U, staleness_) : kRoundsOpenMax;
 }
 
 std::uint32_t RunPlan::epochs_done(RoundIndex checkpoint) const {

@@ -21,6 +21,9 @@ struct LearningRates {
 // The order in which evaluations go through a test set of `points` points.
 Permutation test_order(std::uint64_t points, std::uint64_t seed);
 
+// Rounds that may be open at a time with a hidden layer, where shards depend on one another.
+inline constexpr RoundIndex kRoundsOpenMax = 2;
+
 // Every epoch visits all points once in an order of its own; its last batch may be shorter than the
 // others. A round is a part of an epoch, of which the last may be shorter, or several whole epochs:
 // as many as have `round_batches` batches.
@@ -47,8 +50,8 @@ class RunPlan {
 
   [[nodiscard]] bool is_round_end(BatchIndex next_batch) const;  // next_batch begins a round
   [[nodiscard]] bool ends_epoch(RoundIndex round) const;
-  // Rounds that may be open at a time: with a hidden layer two. Without one a shard may be
-  // `staleness` rounds, one at least, ahead of the slowest.
+  // Rounds that may be open at a time: with a hidden layer kRoundsOpenMax. Without one a shard may
+  // be `staleness` rounds, one at least, ahead of the slowest.
   [[nodiscard]] RoundIndex rounds_open() const;
   // Whole epochs that the first `checkpoint` rounds have.
   [[nodiscard]] std::uint32_t epochs_done(RoundIndex checkpoint) const;

@@ -1,6 +1,6 @@
 // Steers the master besides the model: deadlines, limits, evaluation. None of it can change a
 // number of the model, only when and where it is computed. master/run_data.cpp sets what
-// people can set and what follows from the data; the defaults here are for tests.
+// people can set and what follows from the data. The defaults of settings stand here alone.
 #pragma once
 
 #include <algorithm>
@@ -35,12 +35,12 @@ enum class AuditMode : std::uint8_t {
 struct CoreConfig {
   Millis heartbeat{1000};        // something is sent to every volunteer at least this often
   Millis silence{10'000};        // a volunteer silent for longer is taken for dead
-  Millis hello_deadline{5'000};  // a connection must introduce itself within this
+  Millis join_timeout{10'000};   // a connection must introduce itself within this
   Millis stall{120'000};         // a volunteer with work and no answer for longer is let go
-  Millis stranger_stall{5'000};  // as `stall`, at least, for a stranger; see Sessions::patience
+  Millis stranger_stall{5'000};  // as `stall`, at least, for a stranger; see Sessions::time_for
   Millis rejoin_grace{2'000};    // after a restart, free shards wait for those who have them
   Millis stop_grace{20'000};     // how long a stop waits for the open round to become whole
-  std::uint32_t sessions_max = kOutputShardsMax;  // volunteers at a time; others are refused
+  std::uint32_t sessions_max = kOutputShardsMax;  // volunteers at a time, each with a shard
   std::uint32_t min_volunteers = 1;               // volunteers that the run waits for
   std::uint32_t batches_per_unit_max = 16;
   Micros unit_target{200'000};          // units are of about this much work, where they can be

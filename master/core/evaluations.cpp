@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/result.hpp"
-#include "master/core/unit_ledger.hpp"
 
 namespace gleaner {
 

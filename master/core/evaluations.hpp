@@ -15,6 +15,14 @@
 
 namespace gleaner {
 
+// Examples of an evaluation that one unit scores where there is no hidden layer, and the number of
+// such units that one shard takes.
+inline constexpr std::uint32_t kScoreChunk = kBatchExamplesMax;
+
+inline std::uint32_t score_chunks(const CoreConfig& config) {
+  return static_cast<std::uint32_t>((config.evaluated_points() + kScoreChunk - 1) / kScoreChunk);
+}
+
 // One evaluation of a checkpoint: held-out points in chunks, each scored by every output shard.
 // Pure state; used from the core only. Training stands still meanwhile, so every shard is at the
 // checkpoint, whoever holds it.

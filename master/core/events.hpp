@@ -176,21 +176,29 @@ struct CloseRelay {
 };
 
 enum class Outcome : std::uint8_t {
-  kFinished,   // every round folded and the last one evaluated
-  kStopped,    // on request, at a checkpoint
-  kAbandoned,  // on request, with a round left unfinished
-  kDiverged,   // the open round is to be trained again at half the rates
-  kFalsified,  // the open round, and what else the convicted have done unaudited, is to be trained
-               // again without them
-  kFailed,     // see the sentence
+  kFinished,    // every round folded and the last one evaluated
+  kStopped,     // on request, at a checkpoint
+  kAbandoned,   // on request, with a round left unfinished
+  kTrainAgain,  // the open rounds are to be trained again, by the next core
+  kFailed,      // see the sentence
 };
+
+// Volunteers were convicted or banned. What they did unaudited must be trained again without them.
+struct FalseWork {
+  std::vector<KeyId> by;
+};
+
+// A lost relay took gradients with it that no volunteer can compute again within the open rounds.
+struct LostGradients {};
+
+// Why the open rounds are trained again. After a divergence, that is at half the rates.
+using TrainAgainReason = std::variant<Divergence, FalseWork, LostGradients>;
 
 // The last effect of a run.
 struct Done {
   Outcome outcome = Outcome::kFinished;
-  Error error{};                           // of kFailed; otherwise only its message counts
-  std::optional<Divergence> divergence{};  // of kDiverged
-  std::vector<KeyId> convicted{};          // of kFalsified
+  Error error{};                             // of kFailed; otherwise only its message counts
+  std::optional<TrainAgainReason> reason{};  // of kTrainAgain
 };
 
 using Effect =

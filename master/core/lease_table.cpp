@@ -64,7 +64,7 @@ void LeaseTable::set_state(ShardId shard, LeaseState state, Instant now) {
   changed_.insert(shard);
   lease.state = state;
   lease.since = now;
-  lease.debt.reset();
+  lease.outstanding.reset();
 }
 
 void LeaseTable::release(ShardId shard, Instant now) {

@@ -24,19 +24,6 @@
 
 namespace gleaner {
 
-// Whether a part of a commit or of a hand-over fits its shard and the parts before it.
-
-// Parts hold rows, and those of one follow those of the part before, so that there are no more of
-// them than the shard has rows: `part` is refused too where the parts that are to follow it would
-// find no row. Only a lone part may be empty.
-template <typename Part, typename Rows>
-bool follows(const Part& part, const Rows& rows, std::uint64_t rows_from, std::uint32_t row_count) {
-  if (part.part >= part.parts) return false;
-  if (rows.rows.empty()) return part.parts == 1;
-  const std::uint64_t to_follow = part.parts - part.part - 1;
-  return rows.rows.front() >= rows_from && rows.rows.back() + to_follow < row_count;
-}
-
 // A shard's state between two holders: what it has beyond its last commit.
 struct HandedOver {
   RoundIndex base_round = 0;
@@ -48,16 +35,16 @@ struct ShardLease {
   LeaseState state = LeaseState::kFree;
   SessionId holder{};
   LeaseEpoch epoch{};
-  Instant since{};                      // of the state
-  std::optional<OutstandingWork> debt;  // what its holder owes, once that is known
-  RoundIndex committed = 0;             // rounds whose commits of this shard are stored
-  RoundIndex base_round = 0;            // checkpoint the holder loads
-  BatchIndex next_batch = 0;            // the next batch to hand to the holder
-  RoundIndex next_commit = 0;           // the round whose commit the holder sends next
-  std::uint32_t parts_arrived = 0;      // of that commit
-  std::uint32_t parts = 0;              // of that commit, as its first part said
-  Fingerprint commit_so_far{};          // of its parts that have arrived
-  std::uint32_t chunks_asked = 0;       // requests for chunks: each is asked for once
+  Instant since{};                             // of the state
+  std::optional<OutstandingWork> outstanding;  // what its holder owes, once that is known
+  RoundIndex committed = 0;                    // rounds whose commits of this shard are stored
+  RoundIndex base_round = 0;                   // checkpoint the holder loads
+  BatchIndex next_batch = 0;                   // the next batch to hand to the holder
+  RoundIndex next_commit = 0;                  // the round whose commit the holder sends next
+  std::uint32_t parts_arrived = 0;             // of that commit
+  std::uint32_t parts = 0;                     // of that commit, as its first part said
+  Fingerprint commit_so_far{};                 // of its parts that have arrived
+  std::uint32_t chunks_asked = 0;              // requests for chunks: each is asked for once
   std::uint64_t rows_from = 0;  // lowest row that the next part of it, or of a hand-over, may hold
   std::shared_ptr<HandedOver>
       handed_over;  // kFree, kLoading: what to continue from; kReleasing: so far

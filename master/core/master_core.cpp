@@ -163,8 +163,8 @@ void MasterCore::on(const RelayGone& event) {
   check_lost_gradients(true);
 }
 
-// Whoever trains a shard again from a state before the batch gives its gradient. Where a later
-// state is all that will be used, the open rounds are trained again instead.
+// A shard's next holder computes a lost gradient if it starts from a state before the batch. Where
+// only a later state will be used, the open rounds are trained again.
 void MasterCore::check_lost_gradients(bool is_just_lost) {
   const auto is_beyond = [&](const ShardLease& lease, BatchIndex batch) {
     const bool is_held = lease.state != LeaseState::kFree && lease.next_batch > batch;
@@ -180,12 +180,11 @@ void MasterCore::check_lost_gradients(bool is_just_lost) {
         !is_beyond(placement_.shadows().at(shard), batch)) {
       continue;
     }
-    finish({Outcome::kFalsified,
+    finish({Outcome::kTrainAgain,
             {ErrorCode::kIo,
              fmt::format("a relay was lost with gradients of round {}, which is trained again",
                          run_.plan.round_of(batch))},
-            std::nullopt,
-            {}});
+            LostGradients{}});
     return;
   }
 }
@@ -329,12 +328,11 @@ void MasterCore::leave(SessionId id, SessionState& session, const Leaving& leavi
 
 void MasterCore::on(const Banned& event) {
   if (!may_be_unaudited(event.key)) return;
-  finish({Outcome::kFalsified,
+  finish({Outcome::kTrainAgain,
           {ErrorCode::kFault,
            fmt::format("{} is banned: what it did and nobody audited is trained again without it",
                        event.name)},
-          std::nullopt,
-          {event.key}});
+          FalseWork{{event.key}}});
 }
 
 // ---- Time --------------------------------------------------------------------------------------
@@ -345,13 +343,13 @@ void MasterCore::on(const Tick&) {
   std::optional<RunNews> news;  // the same for everyone
   for (auto& [id, state] : sessions_.all()) {
     SessionState& session = state;
-    const auto debt = [&, owner = id] {
+    const auto outstanding = [&, owner = id] {
       if (rounds_.store_full_since()) return std::optional<OutstandingWork>();
-      const std::optional<OutstandingWork> trial = trials_.debt(owner);
+      const std::optional<OutstandingWork> trial = trials_.outstanding(owner);
       return trial ? trial : placement_.first_outstanding(owner, session);
     };
-    if (auto overdue = sessions_.overdue(session, debt)) {
-      if (overdue->waited) sessions_.hold_back(session, *overdue->waited);
+    if (auto overdue = sessions_.overdue(session, outstanding)) {
+      if (overdue->waited) sessions_.quarantine(session, *overdue->waited);
       ended.emplace_back(id, std::move(overdue->reason));
     } else if (session.phase != SessionPhase::kIntroducing) {
       if (sessions_.is_heartbeat_due(session)) {
@@ -426,12 +424,11 @@ void MasterCore::judge() {
     if (guilty.is_holder || may_be_unaudited(who.identity)) falsified_by = who.name;
   }
   if (falsified_by.empty()) return;
-  finish({Outcome::kFalsified,
+  finish({Outcome::kTrainAgain,
           {ErrorCode::kFault,
            fmt::format("round {} holds false work of {} and is trained again from checkpoint {}",
                        rounds_.checkpoint(), falsified_by, rounds_.checkpoint())},
-          std::nullopt,
-          std::move(convicted)});
+          FalseWork{std::move(convicted)}});
 }
 
 bool MasterCore::may_be_unaudited(const KeyId& key) const {
@@ -479,8 +476,9 @@ void MasterCore::finish(Done done) {
     outbox_.send(id, goodbye_to(session, code, why));
     outbox_.close(id);
   }
-  outbox_.push(std::move(done));
   life_.is_done = true;
+  life_.goes_on = done.outcome == Outcome::kTrainAgain;
+  outbox_.push(std::move(done));
 }
 
 }  // namespace gleaner

@@ -18,8 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "master/core/audits.hpp"
-#include "master/core/bag.hpp"
+#include "master/core/audits/audits.hpp"
+#include "master/core/audits/trials.hpp"
+#include "master/core/bag/bag.hpp"
+#include "master/core/bag/shard_rounds.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/evaluations.hpp"
 #include "master/core/events.hpp"
@@ -29,8 +31,6 @@
 #include "master/core/rounds.hpp"
 #include "master/core/run_view.hpp"
 #include "master/core/sessions.hpp"
-#include "master/core/shard_rounds.hpp"
-#include "master/core/trials.hpp"
 #include "master/core/unit_ledger.hpp"
 #include "master/core/units.hpp"
 
@@ -162,7 +162,7 @@ class MasterCore {
   Units units_;
   std::optional<Bag> bag_;  // without a hidden layer
   RunView view_;
-  // Relays were lost that had them; whoever trains these shards again is asked for them.
+  // Gradients that were lost with their relay. The next holders of these shards compute them again.
   std::set<std::pair<BatchIndex, ShardId>> lost_gradients_;
 };
 

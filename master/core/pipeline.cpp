@@ -111,7 +111,7 @@ Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<Ba
   std::vector<AddGradientsTask::Part> parts;
   for (BatchResult& result : results) {
     BatchRecord& record = log_.at(result.batch);
-    if (has_gradient && map_.hidden() > 0) {
+    if (has_gradient) {
       parts.push_back({record.codes, std::make_shared<const Bytes>(std::move(result.gradient)),
                        record.gradient, std::nullopt});
     }

@@ -84,7 +84,7 @@ std::uint32_t Placement::room_to_take_over(SessionId id) const {
       sessions_.is_quarantined(session)) {
     return 0;
   }
-  if (!is_audited(session)) return shards_in(Layer::kOutput);
+  if (!sessions_.is_audited(session)) return shards_in(Layer::kOutput);
   const std::uint32_t held = count_held_by(id, Layer::kOutput);
   return limit(session) - std::min(limit(session), held);
 }
@@ -173,10 +173,10 @@ void Placement::lend_free_shards() {
     const SessionId id = candidates[*receiver].session;
     // An auditor does a whole round again, so an audited holder must begin at a round's beginning.
     if (free.handed_over &&
-        (free.handed_over->base_round < free.committed || is_audited(sessions_.at(id)))) {
+        (free.handed_over->base_round < free.committed || sessions_.is_audited(sessions_.at(id)))) {
       leases_.at(shard).handed_over.reset();
     }
-    outbox_.send(id, grant(leases_, shard, id));
+    lend(shard, id);
   }
 }
 
@@ -186,7 +186,7 @@ LeaseGrant Placement::grant(LeaseTable& table, ShardId shard, SessionId id) {
   grant.next_batch =
       lease.handed_over ? lease.handed_over->next_batch : run_.plan.round_begin(lease.committed);
   grant.lease = table.grant(shard, id, lease.committed, grant.next_batch, outbox_.now());
-  lease.debt = begin_outstanding(Obligation::kLoad, shard, id, sessions_.at(id));
+  lease.outstanding = begin_outstanding(Obligation::kLoad, shard, id, sessions_.at(id));
   grant.base_round = lease.base_round;
   grant.base_chunks = base_chunks(shard, grant.base_round);
   grant.chunks =
@@ -211,7 +211,7 @@ std::vector<std::uint32_t> Placement::label_counts(ShardId shard) const {
   return counts;
 }
 
-LeaseGrant Placement::grant_on_trial(ShardId shard, RoundIndex base_round) {
+LeaseGrant Placement::make_trial_grant(ShardId shard, RoundIndex base_round) {
   LeaseGrant grant;
   grant.lease = {shard, epochs_.take()};
   grant.base_round = base_round;
@@ -277,7 +277,7 @@ void Placement::ask_back(SessionId id, SessionState& session, const std::string&
 void Placement::ask_for(ShardId shard, SessionId holder, SessionState& session) {
   outbox_.send(holder, ReleaseRequest{{shard, leases_.at(shard).epoch}});
   leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
-  leases_.at(shard).debt = begin_outstanding(Obligation::kHandOver, shard, holder, session);
+  leases_.at(shard).outstanding = begin_outstanding(Obligation::kHandOver, shard, holder, session);
 }
 
 std::uint32_t Placement::holder_gone(SessionId id, const std::string& name,
@@ -293,79 +293,6 @@ std::uint32_t Placement::holder_gone(SessionId id, const std::string& name,
   if (leases_.holders().empty()) expects_rejoin_ = checkpoint > 0;
   last_loss_ = outbox_.now();
   return static_cast<std::uint32_t>(freed.size());
-}
-
-// Debts of volunteers for their shards, and their deadlines.
-
-namespace {
-
-// Bytes per second of the thinnest line that takes part: 1 Mbit/s, half of which units may take.
-constexpr std::uint64_t kThinLine = 62'500;
-
-}  // namespace
-
-std::optional<Obligation> Placement::owed(const SessionState& session, ShardId shard,
-                                          const ShardLease& lease) const {
-  if (lease.state == LeaseState::kLoading) return Obligation::kLoad;
-  if (lease.state == LeaseState::kReleasing) return Obligation::kHandOver;
-  const BatchIndex end = run_.plan.round_end(lease.next_commit);
-  if (lease.state != LeaseState::kReady || lease.next_batch < end) return std::nullopt;
-  // Answers come before the commit that they lead to, and are owed themselves.
-  if (session.has_unit_out(shard, end)) return std::nullopt;
-  return Obligation::kCommit;
-}
-
-OutstandingWork Placement::begin_outstanding(Obligation what, ShardId shard, SessionId id,
-                                             SessionState& session) const {
-  const Instant now = outbox_.now();
-  const Instant first = now + sessions_.time_for(what, session);
-  const std::uint64_t shard_bytes =
-      layer_of(shard) == Layer::kOutput ? run_.config.shard_bytes : run_.config.input_shard_bytes;
-  const Millis bytes(shard_bytes * 1000 / kThinLine);
-  // One after the other passes its line, and no more of them than there are shards.
-  const Instant last = first + bytes * std::max(1u, shards_at(id));
-  session.last_due = std::min(std::max(first, session.last_due) + bytes, last);
-  return {what, now, session.last_due};
-}
-
-std::optional<OutstandingWork> Placement::first_outstanding(SessionId id, SessionState& session) {
-  std::optional<OutstandingWork> first;
-  const auto owes = [&](const OutstandingWork& debt) {
-    if (!first || debt.due < first->due) first = debt;
-  };
-  const auto owes_since = [&](Obligation what, Instant since) {
-    owes({what, since, since + sessions_.time_for(what, session)});
-  };
-  if (session.awaits_offer) owes_since(Obligation::kOffer, session.joined);
-  if (!session.units.empty()) owes_since(Obligation::kUnit, session.turn);
-  for (LeaseTable* const table : {&leases_, &shadows_}) {
-    for (const ShardId shard : table->shards_of(id)) {
-      ShardLease& lease = table->at(shard);
-      const std::optional<Obligation> what = owed(session, shard, lease);
-      if (!what) continue;
-      if (!lease.debt) lease.debt = begin_outstanding(*what, shard, id, session);
-      owes(*lease.debt);
-    }
-  }
-  return first;
-}
-
-void Placement::note_outstanding_commits(SessionId id, SessionState& session,
-                                         const std::vector<LeaseRef>& leases) {
-  for (const LeaseRef& ref : leases) {
-    LeaseTable* const table = table_of(ref, id);
-    if (table == nullptr) continue;
-    ShardLease& lease = table->at(ref.shard);
-    const std::optional<Obligation> what = owed(session, ref.shard, lease);
-    if (what && !lease.debt) lease.debt = begin_outstanding(*what, ref.shard, id, session);
-  }
-}
-
-void Placement::restart_outstanding() {
-  sessions_.restart_units();
-  for (LeaseTable* const table : {&leases_, &shadows_}) {
-    for (std::uint32_t s = 0; s < table->size(); ++s) table->at(ShardId{s}).debt.reset();
-  }
 }
 
 }  // namespace gleaner

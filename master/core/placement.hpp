@@ -47,16 +47,6 @@ class Placement {
     return static_cast<std::uint32_t>(leases_.count_held_by(id) + shadows_.count_held_by(id));
   }
 
-  // Whether work of the session is done again by others.
-  [[nodiscard]] bool is_audited(const SessionState& session) const {
-    return sessions_.is_audited(session);
-  }
-
-  // Whether the session is a stranger that has not done anything yet whose answer was known.
-  [[nodiscard]] bool is_newcomer(const SessionState& session) const {
-    return is_audited(session) && !session.is_proven;
-  }
-
   // Whether it has missed two heartbeats: it may be dead, and gets no more shards.
   [[nodiscard]] bool is_quiet(const SessionState& session) const {
     return sessions_.last_tick() - session.last_heard > run_.config.heartbeat * 5 / 2;
@@ -65,9 +55,9 @@ class Placement {
   // Whether the session's memory takes `shadows` more output shards.
   [[nodiscard]] bool has_room_for_shadows(SessionId id, const SessionState& session,
                                           std::size_t shadows) const;
-  // A lease of a shard as of a checkpoint that stands in no table: nothing comes of what its holder
-  // does.
-  [[nodiscard]] LeaseGrant grant_on_trial(ShardId shard, RoundIndex base_round);
+  // The message that lends a shard on trial, as of a checkpoint. The lease stands in no table, and
+  // its holder's work is not used.
+  [[nodiscard]] LeaseGrant make_trial_grant(ShardId shard, RoundIndex base_round);
   // The tasks that read a shard's rows as of a checkpoint. They bear no session, since no volunteer
   // has asked, and the checkpoint in place of an epoch.
   [[nodiscard]] std::vector<ReadChunkTask> reads_of(ShardId shard, RoundIndex base_round) const;
@@ -95,9 +85,9 @@ class Placement {
   // Whether something is awaited of the session: a result, a commit, an offer, a shard to be loaded
   // or handed over.
   [[nodiscard]] bool owes(SessionId id, const SessionState& session) const;
-  // -- what is owed (placement.cpp)
-  // The debt of the session that is due first. It has its deadline from when it began: the time
-  // that Sessions::time_for gives, and what the bytes of a shard take on a thin line.
+  // -- outstanding work (placement_outstanding.cpp)
+  // The outstanding work of the session that is due first. Its deadline counts from when it began:
+  // the time that Sessions::time_for gives, and what the bytes of a shard take on a thin line.
   std::optional<OutstandingWork> first_outstanding(SessionId id, SessionState& session);
   // A unit on these shards is answered: commits may be owed from now on.
   void note_outstanding_commits(SessionId id, SessionState& session,
@@ -175,7 +165,7 @@ class Placement {
   // How often each label of the shard's neurons is in the training data.
   [[nodiscard]] std::vector<std::uint32_t> label_counts(ShardId shard) const;
 
-  // (balancer.cpp)
+  // -- (placement_balance.cpp)
   void rebalance();
   void move_shards(Layer layer, const std::vector<Holder>& candidates, const char* why);
   void notice_quarantined();
@@ -194,8 +184,8 @@ class Placement {
   enum class Reliance : std::uint8_t { kProven, kNewcomer, kQuarantined };
 
   [[nodiscard]] Reliance reliance_on(const SessionState& session) const;
-  // Newcomers get no further shards while the proven have room for all, and those that are held
-  // back none at all while these two have: somebody has to hold them.
+  // Newcomers get no further shards while the proven have room for all. Quarantined volunteers get
+  // none while proven ones and newcomers have room for all.
   void prefer_reliable(std::vector<Holder>& holders, Layer layer) const;
   // Shards of the layer that its memory takes beside everything else that it holds.
   [[nodiscard]] std::uint32_t capacity(SessionId id, const SessionState& session,
@@ -205,8 +195,7 @@ class Placement {
   [[nodiscard]] std::uint32_t limit(const SessionState& session) const;
   // Bytes that all shards at the session take, shadows among them.
   [[nodiscard]] std::uint64_t bytes_at(SessionId id) const;
-  // Whether the others have room for all shards of the layer, so that one that is held back gets
-  // none.
+  // Whether the others have room for all shards of the layer, so that the session need hold none.
   [[nodiscard]] bool can_do_without(SessionId id, Layer layer) const;
   [[nodiscard]] bool is_between_rounds() const;
   [[nodiscard]] bool is_move_worth_while(const std::vector<Holder>& candidates) const;

@@ -27,8 +27,8 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
   }
   session.awaits_offer = false;
   // While a round is being folded the log may forget what the offered state would need. A referee
-  // with shards of its own could not audit them. A stranger that is held back gets none.
-  const bool is_quarantined = is_audited(session) && sessions_.is_quarantined(session);
+  // with shards of its own could not audit them. A quarantined stranger gets none.
+  const bool is_quarantined = sessions_.is_audited(session) && sessions_.is_quarantined(session);
   const bool is_current = offer.checkpoint == checkpoint && !is_folding && !is_quarantined &&
                           session.phase == SessionPhase::kActive && !session.is_referee();
   std::vector<ShardId> accepted;
@@ -55,7 +55,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
     grant.base_round = checkpoint;
     grant.next_batch = run_.plan.round_begin(checkpoint);
     grant.lease = leases_.grant(shard, id, grant.base_round, grant.next_batch, outbox_.now());
-    leases_.at(shard).debt = begin_outstanding(Obligation::kLoad, shard, id, session);
+    leases_.at(shard).outstanding = begin_outstanding(Obligation::kLoad, shard, id, session);
     grant.is_held = true;
     if (layer_of(shard) == Layer::kInput) begin_input(shard, session, grant.next_batch);
     outbox_.send(id, std::move(grant));
@@ -176,7 +176,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& p
   lease->handed_over->parts.push_back(std::move(part.rows));
   if (part.part + 1 != part.parts) return {};
   lease->held_before = session.name();
-  if (is_audited(session)) {
+  if (sessions_.is_audited(session)) {
     // Nobody could tell whether these rows are honest. At the beginning of a round there is nothing
     // to hand over, and within one the next holder does the round again.
     lease->handed_over->parts.clear();

@@ -12,42 +12,6 @@
 
 namespace gleaner {
 
-void RoundMeter::begin_round(Instant now) {
-  round_started_ = now;
-  round_bytes_down_ = round_bytes_up_ = round_unit_examples_ = 0;
-}
-
-void RoundMeter::sent(std::uint64_t bytes) {
-  unit_bytes_down_ += bytes;
-  round_bytes_down_ += bytes;
-}
-
-void RoundMeter::received(std::uint64_t bytes) {
-  unit_bytes_up_ += bytes;
-  round_bytes_up_ += bytes;
-}
-
-RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const RoundSums& sums,
-                               std::uint32_t volunteers, Instant now) const {
-  RoundRecord record;
-  record.checkpoint = round + 1;
-  record.batches = plan.round_end(round);
-  record.epoch = plan.epochs_done(round + 1);
-  record.volunteers = volunteers;
-  const auto count = static_cast<double>(sums.examples);
-  record.loss = to_nats(sums.loss) / count;
-  record.active = static_cast<double>(sums.active) / count;
-  record.code_length = sums.code_lengths / count;
-  const double seconds = seconds_in(now - round_started_);
-  if (seconds > 0) record.examples_per_second = count / seconds;
-  if (round_unit_examples_ > 0) {
-    const auto carried = static_cast<double>(round_unit_examples_);
-    record.bytes_down = static_cast<double>(round_bytes_down_) / carried;
-    record.bytes_up = static_cast<double>(round_bytes_up_) / carried;
-  }
-  return record;
-}
-
 Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
                Audits& audits, const Pipeline& pipeline, std::optional<ShardRounds>& shard_rounds,
                Evaluations& evaluations, RoundMeter& meter, ResumePoint& resume)
@@ -106,7 +70,7 @@ Result<std::optional<Fingerprint>> Rounds::take(ShardLease& lease, const Session
   }
   lease.parts_arrived = 0;
   lease.rows_from = 0;
-  lease.debt.reset();
+  lease.outstanding.reset();
   ++lease.next_commit;
   return std::optional(std::exchange(lease.commit_so_far, {}));
 }
@@ -156,7 +120,7 @@ Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardI
     leases_.note_changed(shard);
     return {};
   }
-  const bool is_audited = placement_.is_audited(session);
+  const bool is_audited = sessions_.is_audited(session);
   if (is_audited) audits_.committed(id, session, {round, shard}, content);
   Commit& kept = commits_.at({round, shard});
   if (!kept.content) {
@@ -268,10 +232,10 @@ std::optional<Done> Rounds::close() {
   const bool decides = divergence || learning_.is_lower(last_record_.loss);
   if (decides && audit_after_all()) return std::nullopt;
   if (divergence) {
-    return Done{Outcome::kDiverged,
+    return Done{Outcome::kTrainAgain,
                 {ErrorCode::kDiverged,
                  fmt::format("round {} has diverged: {}", checkpoint_, sentence(*divergence))},
-                divergence};
+                *divergence};
   }
   if (const auto& weak = lengths.weak_start(); weak && !has_warned_of_codes_) {
     has_warned_of_codes_ = true;

@@ -13,11 +13,19 @@
 #include "schema/versions.hpp"
 
 namespace gleaner {
+namespace {
+
+// A run that stands still for longer says what it waits for.
+constexpr Millis kStandstill{2'000};
+// As long as a shard-round may take.
+constexpr Millis kShardRound{30'000};
+
+}  // namespace
 
 RunProgress RunView::progress() const {
   RunProgress view;
   view.waiting_for = waiting_for();
-  view.stage = life_.is_done                                  ? RunStage::kDone
+  view.stage = life_.is_done && !life_.goes_on                ? RunStage::kDone
                : rounds_.is_stopping()                        ? RunStage::kStopping
                : evaluations_.current()                       ? RunStage::kEvaluating
                : !life_.is_started || sessions_.active() == 0 ? RunStage::kWaiting
@@ -146,15 +154,6 @@ RunStatus RunView::status() const {
 }
 
 // Finds out what the run waits for, and for whom.
-
-namespace {
-
-// A run that stands still for longer says what it waits for.
-constexpr Millis kStandstill{2'000};
-// As long as a shard-round may take.
-constexpr Millis kShardRound{30'000};
-
-}  // namespace
 
 RunView::Wait RunView::wait() const {
   if (rounds_.store_full_since()) {

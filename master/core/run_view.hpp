@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
 #include "master/core/placement.hpp"
 #include "master/core/rounds.hpp"
 
@@ -21,6 +21,7 @@ class RunView {
     Instant born{};           // of the first event
     bool is_started = false;  // the volunteers that the run waits for have been here
     bool is_done = false;
+    bool goes_on = false;  // once this core is done, in another core of this process
     bool has_called_referee = false;
   };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -32,7 +31,7 @@ Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
 
 // Obligations of volunteers towards the master, and the message that meets each. Each obligation
 // has one deadline, on the master's clock, from when it began: see Sessions::time_for and
-// Placement::due. Nothing that a volunteer says moves it.
+// Placement::begin_outstanding. Nothing that a volunteer says moves it.
 enum class Obligation : std::uint8_t {
   kHello,      // to introduce itself
   kHeartbeat,  // to be heard
@@ -43,15 +42,8 @@ enum class Obligation : std::uint8_t {
   kHandOver,   // to hand a shard over
 };
 
-inline constexpr std::array kObligations{
-    Obligation::kHello, Obligation::kHeartbeat, Obligation::kOffer,   Obligation::kLoad,
-    Obligation::kUnit,  Obligation::kCommit,    Obligation::kHandOver};
-
 // "load a shard".
 const char* what_of(Obligation obligation);
-
-// The obligation that a volunteer meets with the message; nullopt for one that meets none.
-std::optional<Obligation> met_by(const Message& message);
 
 // Something that is owed.
 struct OutstandingWork {
@@ -107,7 +99,8 @@ struct SessionState {
   Instant last_said{};
   Instant joined{};    // since it was welcomed
   Instant turn{};      // since when the oldest unit that is out has been the oldest
-  Instant last_due{};  // of what it owes by bytes, the latest deadline; see Placement::due
+  Instant last_due{};  // of what it owes by bytes, the latest deadline; see
+                       // Placement::begin_outstanding
   std::string paused;  // why it computes nothing at present; empty while it works
   Instant paused_since{};
   std::optional<Instant> pause_told;  // when a pause was last logged
@@ -154,6 +147,9 @@ struct SessionState {
   [[nodiscard]] bool has_unit_time() const { return phase == SessionPhase::kActive && speed > 0; }
 
   [[nodiscard]] double unit_time_us() const { return compute_us + transit_us; }
+
+  // The threads that the volunteer claims to have, within bounds.
+  [[nodiscard]] std::uint32_t threads() const { return std::clamp(hello.cores, 1U, 1024U); }
 
   [[nodiscard]] bool is_paused() const { return !paused.empty(); }
 

@@ -12,40 +12,6 @@
 
 namespace gleaner {
 
-AccountRecord& Accounts::of(const SessionState& session) {
-  AccountRecord& record = records_[session.standing.identity];
-  record.identity = session.standing.identity;
-  if (record.name != session.hello.name) record.name = session.name();
-  return record;
-}
-
-void Accounts::end(const SessionState& session) {
-  AccountRecord& record = of(session);
-  record.units_expired += session.units.size();
-  if (record.units_issued == 0 && record.faults == 0 && !record.is_stored) {
-    records_.erase(session.standing.identity);
-  }
-}
-
-std::vector<AccountRecord> Accounts::hand_in(const std::set<KeyId>& present) {
-  std::vector<AccountRecord> all;
-  all.reserve(records_.size());
-  for (auto& [identity, record] : records_) {
-    record.is_final = !present.contains(identity);
-    all.push_back(record);
-    record.is_stored = true;
-  }
-  std::erase_if(records_, [](const auto& entry) { return entry.second.is_final; });
-  return all;
-}
-
-std::vector<AccountRecord> Accounts::all() const {
-  std::vector<AccountRecord> all;
-  all.reserve(records_.size());
-  for (const auto& [identity, record] : records_) all.push_back(record);
-  return all;
-}
-
 namespace {
 
 // Tools that are answered between two ticks.
@@ -219,9 +185,9 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
   session.joined = session.turn = outbox_.now();
   session.is_proven = proven_.contains(session.standing.identity);
   session.awaits_offer = session.hello.kept_shards > 0;
-  Instant until = quarantined_.until(session.standing.identity);
+  Instant until = quarantined_keys_.until(session.standing.identity);
   if (!session.is_trusted()) {
-    until = std::max(until, newcomers_held_.until(session.standing.invite));
+    until = std::max(until, quarantined_invites_.until(session.standing.invite));
   }
   if (until > outbox_.now()) {
     session.quarantined_until = until;
@@ -302,7 +268,7 @@ Millis Sessions::time_for_unit(const SessionState& session) const {
 }
 
 Millis Sessions::time_for(Obligation obligation, const SessionState& session) const {
-  if (obligation == Obligation::kHello) return run_.config.hello_deadline;
+  if (obligation == Obligation::kHello) return run_.config.join_timeout;
   if (obligation == Obligation::kHeartbeat) return run_.config.silence;
   if (obligation == Obligation::kUnit && (is_audited(session) || run_.map.is_wide())) {
     return time_for_unit(session);
@@ -328,18 +294,18 @@ void Sessions::note_trained(const KeyId& key) {
   remember(key, trained_);
 }
 
-void Sessions::hold_back(SessionState& session, Millis waited) {
+void Sessions::quarantine(SessionState& session, Millis waited) {
   const Millis first = run_.config.forget_slowness;
   const Millis at_least = is_audited(session) ? kStrangerPause * waited : Millis(0);
   session.quarantined_until =
-      quarantined_.missed(session.standing.identity, first, at_least, outbox_.now());
+      quarantined_keys_.missed(session.standing.identity, first, at_least, outbox_.now());
   if (session.is_trusted() || session.is_proven) return;
-  newcomers_held_.missed(session.standing.invite, first, Millis(0), outbox_.now());
+  quarantined_invites_.missed(session.standing.invite, first, Millis(0), outbox_.now());
 }
 
 std::optional<Sessions::Overdue> Sessions::overdue(
     const SessionState& session,
-    const std::function<std::optional<OutstandingWork>()>& debt) const {
+    const std::function<std::optional<OutstandingWork>()>& outstanding) const {
   const Instant now = outbox_.now();
   if (session.phase == SessionPhase::kIntroducing) {
     const Millis time = time_for(Obligation::kHello, session);
@@ -352,11 +318,11 @@ std::optional<Sessions::Overdue> Sessions::overdue(
   if (now - session.last_heard >= time_for(Obligation::kHeartbeat, session)) {
     Overdue silent{fmt::format("silent for {} s", seconds(now - session.last_heard))};
     // Nobody blames a trusted volunteer for its power or its line.
-    const std::optional<OutstandingWork> owed = is_audited(session) ? debt() : std::nullopt;
+    const std::optional<OutstandingWork> owed = is_audited(session) ? outstanding() : std::nullopt;
     if (owed) silent.waited = waited(*owed);
     return silent;
   }
-  std::optional<OutstandingWork> first = debt();
+  std::optional<OutstandingWork> first = outstanding();
   if (!first) return std::nullopt;
   // One that is not audited may keep its shards while it is paused, for a while, since its owner
   // may be gone again soon.

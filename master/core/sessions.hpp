@@ -25,75 +25,14 @@
 #include "common/order_statistics.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
+#include "master/core/accounts.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/events.hpp"
+#include "master/core/quarantines.hpp"
 #include "master/core/reports.hpp"
 #include "master/core/session.hpp"
 
 namespace gleaner {
-
-// Who gets no shards for a while, since it missed an obligation: longer each time. Pure state; used
-// from the core only.
-// Invariant: at most kPeersMax are remembered; beyond, the one whose time ends first is forgotten.
-
-// `Who` is a key, or the invite by which newcomers come.
-template <typename Who>
-class Quarantines {
- public:
-  // Until when it is held back from now on: for `first`, and twice as long as the last time when it
-  // missed something before that is not forgotten, up to 64 times `first`; and for `at_least`. It
-  // is forgotten when it has met its obligations for that long again.
-  Instant missed(const Who& who, Millis first, Millis at_least, Instant now) {
-    std::erase_if(held_,
-                  [&](const auto& entry) { return entry.second.until + first * kLongest <= now; });
-    if (!held_.contains(who) && held_.size() >= kPeersMax) {
-      held_.erase(
-          std::ranges::min_element(held_, {}, [](const auto& e) { return e.second.until; }));
-    }
-    Held& held = held_[who];
-    held.times = held.times == 0 ? 1 : std::min(held.times * 2, kLongest);
-    held.until = std::max(held.until, now + std::max(first * held.times, at_least));
-    return held.until;
-  }
-
-  // The distant past for one that is not held back.
-  [[nodiscard]] Instant until(const Who& who) const {
-    const auto found = held_.find(who);
-    return found == held_.end() ? Instant{} : found->second.until;
-  }
-
- private:
-  static constexpr int kLongest = 64;
-
-  struct Held {
-    int times = 0;  // as long as the first time
-    Instant until{};
-  };
-
-  std::map<Who, Held> held_;
-};
-
-// Accounts of what each volunteer, by its identity, did since the core began or since its last
-// final record. Owns one record per identity. Used from the core only. Invariant: each unit sent
-// ends in exactly one counter of its volunteer's record: units_issued = units + units_refused +
-// units_expired + those that are out.
-class Accounts {
- public:
-  // The record of a session that has introduced itself, which begins here if there is none.
-  AccountRecord& of(const SessionState& session);
-
-  // The session is over. What it had not answered is expired, and whoever came and went without
-  // having done anything leaves nothing behind.
-  void end(const SessionState& session);
-
-  // The records to be stored. Those of identities that are not `present` are final, and forgotten.
-  std::vector<AccountRecord> hand_in(const std::set<KeyId>& present);
-
-  [[nodiscard]] std::vector<AccountRecord> all() const;
-
- private:
-  std::map<KeyId, AccountRecord> records_;
-};
 
 class Sessions {
  public:
@@ -165,15 +104,16 @@ class Sessions {
     std::optional<Millis> waited{};  // for which others waited for it; none: nobody did
   };
 
-  // Why the session must end by now, if it must. `debt` tells what it owes first.
+  // Why the session must end by now, if it must. `outstanding` returns what is due
+  // first.
   [[nodiscard]] std::optional<Overdue> overdue(
       const SessionState& session,
-      const std::function<std::optional<OutstandingWork>()>& debt) const;
+      const std::function<std::optional<OutstandingWork>()>& outstanding) const;
   // The volunteer missed an obligation: it gets no shards for CoreConfig::forget_slowness, and
   // longer when it missed some before, also when it connects again. A stranger gets none for ten
   // times as long as others `waited` for it, so that it costs them a tenth of their time at most.
-  // One that has not proved itself holds back all of its invite that have not.
-  void hold_back(SessionState& session, Millis waited = Millis(0));
+  // A newcomer's quarantine holds for all newcomers of its invite.
+  void quarantine(SessionState& session, Millis waited = Millis(0));
   // How long the session has for the obligation, beside the time that its bytes take. A volunteer
   // has CoreConfig::stall. A stranger has 20 times what others take for a unit, and for anything
   // else six times CoreConfig::stranger_stall, since the whole run waits for it.
@@ -182,6 +122,11 @@ class Sessions {
   // Whether work of the session is done again by others.
   [[nodiscard]] bool is_audited(const SessionState& session) const {
     return run_.config.audit != AuditMode::kOff && !session.is_trusted();
+  }
+
+  // Whether the session is a stranger that has not done anything yet whose answer was known.
+  [[nodiscard]] bool is_newcomer(const SessionState& session) const {
+    return is_audited(session) && !session.is_proven;
   }
 
   // The stranger has done what others had done before it: its key is no newcomer's any more.
@@ -260,9 +205,9 @@ class Sessions {
   std::set<KeyId> proven_;   // strangers, at most kPeersMax
   std::set<KeyId> trained_;  // strangers whose work a checkpoint may hold, at most kPeersMax
   bool tries_newcomers_ = false;
-  Quarantines<KeyId> quarantined_;        // volunteers, with or without a session
-  Quarantines<InviteId> newcomers_held_;  // strangers that have not proved themselves
-  std::uint32_t observers_ = 0;           // answered since the last tick
+  Quarantines<KeyId> quarantined_keys_;        // volunteers, with or without a session
+  Quarantines<InviteId> quarantined_invites_;  // their newcomers
+  std::uint32_t observers_ = 0;                // answered since the last tick
   Instant last_tick_{}, tick_before_{};
   std::uint32_t active_ = 0;
   std::uint32_t active_strangers_ = 0;

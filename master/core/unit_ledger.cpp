@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "schema/quantized_batch.hpp"
-
 namespace gleaner {
 namespace {
 
@@ -68,79 +66,6 @@ bool UnitLedger::fits(const UnitInFlight& unit, const EvalResult& result) const 
   return result.top_k == std::min(run_.config.top_k, neurons) &&
          result.best.size() == unit.examples * result.top_k &&
          holds_only(result.best, result.top_k, run_.map, unit.leases);
-}
-
-// ---- Without a hidden layer ---------------------------------------------------------------------
-
-std::uint32_t score_chunks(const CoreConfig& config) {
-  return static_cast<std::uint32_t>((config.evaluated_points() + kScoreChunk - 1) / kScoreChunk);
-}
-
-std::uint32_t threads_of(const SessionState& session) {
-  return std::clamp(session.hello.cores, 1U, 1024U);
-}
-
-void UnitLedger::send_round(SessionId id, SessionState& session, const LeaseRef& lease,
-                            RoundIndex round, bool is_again) {
-  UnitInFlight unit;
-  unit.leases = {lease};
-  unit.first = run_.plan.round_begin(round);
-  unit.batches = static_cast<std::uint32_t>(run_.plan.round_end(round) - unit.first);
-  for (std::uint32_t i = 0; i < unit.batches; ++i) {
-    unit.examples += run_.plan.examples_in(unit.first + i);
-  }
-  if (is_again) unit.audit.emplace();
-  TrainUnit message;
-  message.leases = unit.leases;
-  message.batches.push_back(
-      {unit.first, std::make_shared<const Bytes>(), {{0}, {}}, run_.plan.rates(unit.first).output});
-  send(id, session, std::move(unit), std::move(message));
-}
-
-void UnitLedger::send_scoring(SessionId id, SessionState& session, const LeaseRef& lease,
-                              RoundIndex checkpoint, bool is_again) {
-  for (std::uint32_t chunk = 0; chunk < score_chunks(run_.config); ++chunk) {
-    UnitInFlight unit;
-    unit.kind = UnitInFlight::Kind::kEvaluate;
-    unit.leases = {lease};
-    unit.first = run_.plan.round_begin(checkpoint);
-    unit.eval_begin = std::uint64_t{chunk} * kScoreChunk;
-    unit.examples =
-        std::min<std::uint64_t>(kScoreChunk, run_.config.evaluated_points() - unit.eval_begin);
-    if (is_again) unit.audit.emplace();
-    QuantizedActivations none;
-    none.examples = static_cast<std::uint32_t>(unit.examples);
-    EvalUnit message;
-    message.leases = unit.leases;
-    message.top_k = run_.config.top_k;
-    message.hidden = std::make_shared<const Bytes>(pack(none));
-    message.first = unit.eval_begin;
-    send(id, session, std::move(unit), std::move(message));
-  }
-}
-
-Result<void> UnitLedger::check(const UnitInFlight& unit, const UnitResult& result) {
-  const std::size_t entries = std::min<std::size_t>(unit.batches, 2);
-  bool fits = result.batches.size() == entries && !result.is_summed;
-  for (std::size_t i = 0; fits && i < entries; ++i) {
-    const BatchResult& batch = result.batches[i];
-    fits = batch.batch == unit.first + i && batch.gradient.empty() && batch.shards.size() == 1 &&
-           batch.shards.front().shard == unit.leases.front().shard;
-  }
-  if (fits) return {};
-  return protocol_error("a result that does not fit unit {}", raw(result.unit));
-}
-
-void UnitLedger::measure(SessionState& session, const UnitInFlight& unit,
-                         std::uint64_t compute_us) const {
-  const auto compute = static_cast<double>(std::clamp<std::uint64_t>(compute_us, 1, 1u << 30));
-  const bool is_first = session.last_result == Instant{};
-  const auto smooth = [&](double& value, double sample) {
-    value = is_first ? sample : 0.8 * value + 0.2 * sample;
-  };
-  smooth(session.compute_us, compute / unit.batches);
-  smooth(session.speed, static_cast<double>(unit.examples) * 1e6 / compute * threads_of(session));
-  session.last_result = session.last_answer = outbox_.now();
 }
 
 }  // namespace gleaner

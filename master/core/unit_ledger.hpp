@@ -7,20 +7,12 @@
 
 #include <cstdint>
 
-#include "common/limits.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/events.hpp"
 #include "master/core/session.hpp"
 #include "master/core/sessions.hpp"
 
 namespace gleaner {
-
-// Examples of an evaluation that one unit scores, without a hidden layer, and the units that this
-// takes for one shard.
-inline constexpr std::uint32_t kScoreChunk = kBatchExamplesMax;
-std::uint32_t score_chunks(const CoreConfig& config);
-// The threads that a volunteer says it has, within bounds.
-std::uint32_t threads_of(const SessionState& session);
 
 class UnitLedger {
  public:
@@ -42,18 +34,6 @@ class UnitLedger {
 
   // Whether the answer has as many best neurons of the unit's shards as it should.
   [[nodiscard]] bool fits(const UnitInFlight& unit, const EvalResult& result) const;
-
-  // -- without a hidden layer; `is_again`: under a shadow lease
-  // Has the shard trained over the round.
-  void send_round(SessionId id, SessionState& session, const LeaseRef& lease, RoundIndex round,
-                  bool is_again);
-  // Has the shard scored on all of an evaluation's examples.
-  void send_scoring(SessionId id, SessionState& session, const LeaseRef& lease,
-                    RoundIndex checkpoint, bool is_again);
-  // An error where the result is not one of the shard-round.
-  [[nodiscard]] static Result<void> check(const UnitInFlight& unit, const UnitResult& result);
-  // Takes what a result tells about the volunteer's speed.
-  void measure(SessionState& session, const UnitInFlight& unit, std::uint64_t compute_us) const;
 
  private:
   const RunSetup& run_;

@@ -34,7 +34,7 @@ Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
 
 Result<void> Units::add(SessionId id, const SessionState& session, const UnitInFlight& unit,
                         UnitResult& result) {
-  const bool is_audited = placement_.is_audited(session);
+  const bool is_audited = sessions_.is_audited(session);
   if (run_.config.audit != AuditMode::kOff && !result.is_summed) trials_.note(result);
   std::optional<AuditedPiece> piece;
   if (is_audited) {
@@ -135,7 +135,7 @@ Result<void> Units::receive(SessionId id, SessionState& session, EvalResult& res
   note_answered(unit);
   if (unit.audit) {
     audits_.answered_again(unit, fingerprint(result));
-  } else if (placement_.is_audited(session)) {
+  } else if (sessions_.is_audited(session)) {
     AuditedPiece piece;
     piece.round = checkpoint;
     piece.claimed = fingerprint(result);

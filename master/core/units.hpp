@@ -13,7 +13,8 @@
 #include <set>
 #include <vector>
 
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
+#include "master/core/audits/trials.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/evaluations.hpp"
 #include "master/core/input_stream.hpp"
@@ -22,41 +23,10 @@
 #include "master/core/rounds.hpp"
 #include "master/core/session.hpp"
 #include "master/core/sessions.hpp"
-#include "master/core/trials.hpp"
 #include "master/core/unit_ledger.hpp"
+#include "master/core/unit_sizing.hpp"
 
 namespace gleaner {
-
-// How large a volunteer's next unit is, and how much it may have outstanding, by its measured
-// speed. None of it changes a number of the model. Pure; used from the core only.
-class UnitSizing {
- public:
-  // Both outlive it.
-  UnitSizing(const RunSetup& run, const Pipeline& pipeline) : run_(run), pipeline_(pipeline) {}
-
-  // Batches of a unit that begins at `first`, on a number of `shards` of the volunteer's.
-  [[nodiscard]] std::uint32_t batches(const SessionState& session, BatchIndex first,
-                                      std::size_t shards) const;
-
-  // Whether a unit of live batches should wait for more to join it: units grow as far as the lag
-  // and the volunteer's time allow, while what it has in hand lasts. `ready` is the number of
-  // output shards that the volunteer trains.
-  [[nodiscard]] bool is_early(const SessionState& session, const UnitInFlight& unit,
-                              std::size_t ready) const;
-
-  // Batches that a holder of `held` output shards may have outstanding.
-  [[nodiscard]] std::uint32_t batches_in_flight_max(const SessionState& session,
-                                                    std::size_t held) const;
-
-  // Takes what a result tells about the volunteer's speed and link. `examples` are those of its
-  // batches; `now` is when it arrived.
-  static void measure(SessionState& session, const UnitInFlight& unit, std::uint64_t examples,
-                      std::uint64_t compute_us, Instant now);
-
- private:
-  const RunSetup& run_;
-  const Pipeline& pipeline_;
-};
 
 class Units {
  public:
@@ -93,7 +63,7 @@ class Units {
   // layer.
   void perform(WorkerTask task);
 
-  // -- answers (unit_results.cpp, units.cpp). An error ends the session.
+  // -- answers (unit_results.cpp, input_units.cpp). An error ends the session.
   Result<void> receive(SessionId id, SessionState& session, UnitResult& result);
   Result<void> receive(SessionId id, SessionState& session, EvalResult& result,
                        RoundIndex checkpoint);

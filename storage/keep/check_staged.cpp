@@ -11,13 +11,10 @@
 namespace gleaner {
 namespace {
 
-// Rounds that a master may have open at once, where shards depend on one another.
-constexpr RoundIndex kOpenRoundsMax = 2;
-
 // The first round that cannot be open.
 RoundIndex open_rounds_end(const ModelConfig& model, RoundIndex checkpoint) {
   const RoundIndex all = RunPlan(model).round_count();
-  return is_wide(model) ? all : std::min(all, checkpoint + kOpenRoundsMax);
+  return is_wide(model) ? all : std::min(all, checkpoint + kRoundsOpenMax);
 }
 
 // The parts of one commit as they come by.

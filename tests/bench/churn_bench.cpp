@@ -50,7 +50,7 @@ ClusterOptions options_of(const Bench& bench, const Setting& setting, const Work
   // As the programs come: real deadlines, nothing shrunk.
   options.master = CoreConfig{};
   options.master.min_volunteers = setting.volunteers;
-  options.volunteer = volunteer::CoreConfig{};
+  options.volunteer = volunteer::VolunteerCoreConfig{};
   options.link = {Micros(5'000), Micros(50'000), setting.link_mbit * kMegabit};
   options.has_steady_latency = true;
   options.master_bytes_per_second = setting.master_mbit * kMegabit;

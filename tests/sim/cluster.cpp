@@ -197,7 +197,7 @@ CoreConfig impatient_master() {
   CoreConfig config;
   config.heartbeat = Millis(200);
   config.silence = Millis(2'000);
-  config.hello_deadline = Millis(1'000);
+  config.join_timeout = Millis(1'000);
   config.stop_grace = Millis(500);
   config.stall = Millis(20'000);
   config.rows_per_chunk = 3;
@@ -207,8 +207,8 @@ CoreConfig impatient_master() {
   return config;
 }
 
-volunteer::CoreConfig impatient_volunteer() {
-  volunteer::CoreConfig config;
+volunteer::VolunteerCoreConfig impatient_volunteer() {
+  volunteer::VolunteerCoreConfig config;
   config.retry_first = Millis(20);
   config.retry_longest = Millis(1'000);
   config.welcome_deadline = Millis(1'500);

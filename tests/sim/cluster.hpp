@@ -43,7 +43,7 @@ struct Expected {
 
 // Short deadlines and small pieces, so that rare paths are common.
 CoreConfig impatient_master();
-volunteer::CoreConfig impatient_volunteer();
+volunteer::VolunteerCoreConfig impatient_volunteer();
 
 // Volunteers that nobody vouches for, each by an invite of its own: their work is audited.
 struct Strangers {
@@ -86,7 +86,7 @@ struct ClusterOptions {
   std::uint32_t join_spread_ms = 50;  // volunteers start within this
   std::uint32_t slowness_max = 4;     // slowest volunteer against the fastest
   CoreConfig master = impatient_master();
-  volunteer::CoreConfig volunteer = impatient_volunteer();
+  volunteer::VolunteerCoreConfig volunteer = impatient_volunteer();
   std::size_t commit_part_rows = 4;  // commits come in parts of N rows; 0: as they are
   LinkShape link;
   bool has_steady_latency = false;            // drawn once a volunteer instead of once a message

@@ -234,7 +234,7 @@ TEST_CASE("cluster: a run that diverges is cut alike whoever trains it", "[sim]"
   options.expected = nullptr;
   options.volunteers = 1;
   const ClusterResult one = run(options);
-  REQUIRE(one.happened.contains("done.diverged"));
+  REQUIRE(one.happened.contains("again.divergence"));
   options.volunteers = 3;
   options.expected = &one.reached;
   REQUIRE(run(options).reached.digests == one.reached.digests);
@@ -243,7 +243,7 @@ TEST_CASE("cluster: a run that diverges is cut alike whoever trains it", "[sim]"
     options.master.lends_input = options.seed % 2 == 0;
     const ClusterResult stormy = run(options);
     REQUIRE(stormy.reached.digests == one.reached.digests);
-    REQUIRE(stormy.happened.contains("done.diverged"));
+    REQUIRE(stormy.happened.contains("again.divergence"));
   }
 }
 

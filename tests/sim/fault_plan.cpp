@@ -94,7 +94,7 @@ void draw_settings(ClusterOptions& options, Draw& draw) {
   CoreConfig& master = options.master;
   master.heartbeat = draw.millis(100, 500);
   master.silence = master.heartbeat * draw.one_of({3, 5, 10});
-  master.hello_deadline = draw.millis(300, 2'000);
+  master.join_timeout = draw.millis(300, 2'000);
   master.stall = draw.millis(8'000, 40'000);
   master.stop_grace = draw.millis(50, 3'000);
   master.rejoin_grace = draw.chance(1, 4) ? Millis(0) : draw.millis(100, 4'000);
@@ -105,7 +105,7 @@ void draw_settings(ClusterOptions& options, Draw& draw) {
   master.evaluate_chunk = draw.one_of({5u, 16u, 64u});
   master.evaluate_chunks_in_flight = draw.between(1u, 4u);
   master.evaluate_every_epochs = draw.one_of({0u, 1u, 1u});
-  volunteer::CoreConfig& volunteer = options.volunteer;
+  volunteer::VolunteerCoreConfig& volunteer = options.volunteer;
   volunteer.retry_first = draw.millis(10, 200);
   volunteer.retry_longest = volunteer.retry_first * draw.one_of({1, 8, 32});
   volunteer.welcome_deadline = draw.millis(800, 3'000);
@@ -185,7 +185,7 @@ std::vector<std::string> describe(const ClusterOptions& options) {
       "at most, stop grace {} ms",
       master.heartbeat.count(), master.silence.count(), master.stall.count(), master.rows_per_chunk,
       master.batches_per_unit_max, master.stop_grace.count());
-  const volunteer::CoreConfig& volunteer = options.volunteer;
+  const volunteer::VolunteerCoreConfig& volunteer = options.volunteer;
   line(
       "volunteer: retries {} to {} ms, welcome within {} ms, leave within {} ms, {} chunks and {} "
       "parts of commits in flight, of {} rows",

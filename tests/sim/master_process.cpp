@@ -332,7 +332,7 @@ void MasterProcess::saw(const Notice& notice) {
 }
 
 void MasterProcess::conclude(const Done& done) {
-  const char* outcomes[] = {"finished", "stopped", "abandoned", "diverged", "falsified", "failed"};
+  const char* outcomes[] = {"finished", "stopped", "abandoned", "train_again", "failed"};
   context_.log.mark(std::string("done.") + outcomes[static_cast<std::size_t>(done.outcome)]);
   switch (done.outcome) {
     case Outcome::kFinished:
@@ -345,11 +345,8 @@ void MasterProcess::conclude(const Done& done) {
     case Outcome::kAbandoned:
       die(Death::kProcess);
       break;
-    case Outcome::kDiverged:
-      cut_rates();
-      break;
-    case Outcome::kFalsified:
-      die(Death::kProcess);
+    case Outcome::kTrainAgain:
+      train_again(*done.reason);
       break;
     case Outcome::kFailed:
       if (!dies_of_disk(done.error)) {
@@ -357,6 +354,13 @@ void MasterProcess::conclude(const Done& done) {
       }
       break;
   }
+}
+
+void MasterProcess::train_again(const TrainAgainReason& reason) {
+  const char* reasons[] = {"divergence", "false_work", "lost_gradients"};
+  context_.log.mark(std::string("again.") + reasons[reason.index()]);
+  if (std::holds_alternative<Divergence>(reason)) return cut_rates();
+  die(Death::kProcess);
 }
 
 // Cut or not, if the disk fails the round diverges again.

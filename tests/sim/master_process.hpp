@@ -75,6 +75,7 @@ class MasterProcess : public WorkerThread, public StorageThread {
   void saw(const Effects& effects);
   void saw(const Notice& notice);
   void conclude(const Done& done);
+  void train_again(const TrainAgainReason& reason);
   void cut_rates();
   // Puts the store back to before what the banned have done that nobody audited.
   Result<void> undo_work_of_banned(RunStore& run);

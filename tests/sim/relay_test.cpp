@@ -161,7 +161,7 @@ TEST_CASE("relay: in storms one of strangers changes no checkpoint", "[sim]") {
   }
   if (count < 60) return;
   REQUIRE(told > count);
-  for (const char* mark : {"notice.convicted", "relay.killed", "done.falsified"}) {
+  for (const char* mark : {"notice.convicted", "relay.killed", "again.false_work"}) {
     INFO(mark);
     REQUIRE(reached[mark] > 0);
   }

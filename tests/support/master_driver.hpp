@@ -116,6 +116,17 @@ class MasterDriver {
     return done ? std::optional(done->outcome) : std::nullopt;
   }
 
+  template <typename Reason>
+  [[nodiscard]] const Reason& reason() const {
+    return std::get<Reason>(*done->reason);
+  }
+
+  // Whether the core has ended so that the open rounds are trained again, for this reason.
+  template <typename Reason>
+  [[nodiscard]] bool trains_again() const {
+    return outcome() == Outcome::kTrainAgain && std::holds_alternative<Reason>(*done->reason);
+  }
+
   [[nodiscard]] bool is_closed(SessionId id) const { return closed_.contains(id); }
 
   MasterCore& core() { return core_; }

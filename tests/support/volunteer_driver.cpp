@@ -4,8 +4,8 @@
 
 namespace gleaner::volunteer {
 
-CoreConfig VolunteerDriver::tiny_config() {
-  CoreConfig config;
+VolunteerCoreConfig VolunteerDriver::tiny_config() {
+  VolunteerCoreConfig config;
   config.hello.protocol_min = kProtocolMin;
   config.hello.protocol_max = kProtocolMax;
   config.hello.name = "ann";

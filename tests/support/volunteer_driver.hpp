@@ -15,9 +15,9 @@ namespace gleaner::volunteer {
 
 class VolunteerDriver {
  public:
-  explicit VolunteerDriver(CoreConfig config = tiny_config()) : core_(std::move(config)) {}
+  explicit VolunteerDriver(VolunteerCoreConfig config = tiny_config()) : core_(std::move(config)) {}
 
-  static CoreConfig tiny_config();
+  static VolunteerCoreConfig tiny_config();
   static Welcome welcome();
 
   // Starts, connects and is welcomed; the first work (the reset) is done.

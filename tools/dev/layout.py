@@ -1,7 +1,7 @@
 """The layout of the repository as rules, for tidy.py: how many files a folder holds, which folder may
 include which, and where third-party headers may be included. Which folder may include which stands
 once, in CMake: `gleaner_library(NAME SOURCES ... LINK ...)` allows the folder of its sources those
-of the libraries that it links, and of the ones that these link."""
+of the libraries that it links, and of the ones that these link. The folders of one library are one room."""
 
 import pathlib
 import re
@@ -41,6 +41,7 @@ def walls(cmake_texts):
     for name, own in folders.items():
         for folder in own:
             sees = allowed.setdefault(folder, {folder})
+            sees.update(own)
             for other in closure(name, set()):
                 sees.update(folders.get(other, ()))
     return allowed

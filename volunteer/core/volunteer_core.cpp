@@ -22,7 +22,7 @@ constexpr Millis kExitTime{2'000};
 
 }  // namespace
 
-VolunteerCore::VolunteerCore(CoreConfig config)
+VolunteerCore::VolunteerCore(VolunteerCoreConfig config)
     : config_(std::move(config)),
       backoff_(config_.retry_first, config_.retry_longest, config_.seed),
       keeping_backoff_(config_.retry_first, std::min(config_.retry_keeping, config_.retry_longest),

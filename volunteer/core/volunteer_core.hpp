@@ -31,7 +31,7 @@
 
 namespace gleaner::volunteer {
 
-struct CoreConfig {
+struct VolunteerCoreConfig {
   Hello hello;                        // what it says of itself; protocol and build included
   std::string master;                 // HOST:PORT, for people
   std::optional<KeyId> master_key{};  // unset: it has none
@@ -56,7 +56,7 @@ struct CoreConfig {
 
 class VolunteerCore {
  public:
-  explicit VolunteerCore(CoreConfig config);
+  explicit VolunteerCore(VolunteerCoreConfig config);
 
   // Effects are to be performed in order. After Exit nothing more comes out.
   Effects handle(Event event, Instant now);
@@ -196,7 +196,7 @@ class VolunteerCore {
   void end_connection();
   void exit(bool success, Error error);
 
-  const CoreConfig config_;
+  const VolunteerCoreConfig config_;
   Instant now_{};
   Effects effects_;
   Backoff backoff_;

@@ -13,9 +13,6 @@ namespace {
 
 // More than a master within its limits ever has out with one volunteer.
 constexpr std::size_t kWorkQueueMax = 8192;
-constexpr std::uint32_t kChunksMax = 1u << 22;
-// How much later than another shard's a lease's checkpoint may be: a master has two rounds open.
-constexpr RoundIndex kRoundsOpenMax = 2;
 
 std::uint64_t examples_of_round(const RunPlan& plan, RoundIndex round) {
   std::uint64_t examples = 0;
@@ -102,7 +99,7 @@ void VolunteerCore::on_message(Refusal& refusal) {
 
 void VolunteerCore::on_message(LeaseGrant& grant) {
   const ShardId shard = grant.lease.shard;
-  if (grant.base_chunks > grant.chunks || grant.chunks > kChunksMax) {
+  if (grant.base_chunks > grant.chunks || grant.chunks > kPartsMax) {
     hang_up(ErrorCode::kProtocol,
             fmt::format("a lease of shard {} that makes no sense", raw(shard)));
     return;

@@ -23,7 +23,7 @@ enum class When : std::uint8_t { kAlways, kIdle, kSchedule };
 // The rules that a person has allowed.
 struct Rules {
   std::optional<When> when;  // unset: idle where there is a desktop, else always
-  Schedule schedule;
+  LendingHours schedule;
   Millis idle_after{180'000};
   bool on_battery = false;
   bool on_metered = false;

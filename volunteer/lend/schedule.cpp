@@ -56,8 +56,8 @@ std::optional<Range> hours_of(const std::string& text) {
 
 }  // namespace
 
-Result<Schedule> Schedule::parse(const std::string& text) {
-  Schedule schedule;
+Result<LendingHours> LendingHours::parse(const std::string& text) {
+  LendingHours schedule;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
     std::istringstream words(part);
@@ -84,7 +84,7 @@ Result<Schedule> Schedule::parse(const std::string& text) {
   return schedule;
 }
 
-std::uint32_t Schedule::until_change(std::uint32_t minute_of_week) const {
+std::uint32_t LendingHours::until_change(std::uint32_t minute_of_week) const {
   const bool is_allowed = allows(minute_of_week);
   std::uint32_t minutes = 1;
   while (minutes < kMinutesPerWeek && allows(minute_of_week + minutes) == is_allowed) ++minutes;

@@ -14,11 +14,11 @@ namespace gleaner::volunteer {
 inline constexpr std::uint32_t kMinutesPerDay = 24 * 60;
 inline constexpr std::uint32_t kMinutesPerWeek = 7 * kMinutesPerDay;
 
-class Schedule {
+class LendingHours {
  public:
   // "mon-fri 20:00-07:00, sat-sun 00:00-24:00": days, then hours; hours that end before they begin
   // go on into the next day. Empty text is no hour at all.
-  static Result<Schedule> parse(const std::string& text);
+  static Result<LendingHours> parse(const std::string& text);
 
   // Minutes count from Monday at midnight and are taken modulo a week.
   [[nodiscard]] bool allows(std::uint32_t minute_of_week) const {

@@ -116,7 +116,7 @@ TEST_CASE("strangers: liars in storms change no checkpoint", "[sim]") {
   if (seeds < 40) return;
   REQUIRE(convicted > seeds / 10);
   for (const char* mark :
-       {"notice.convicted", "notice.referee", "done.falsified", "log.took_over"}) {
+       {"notice.convicted", "notice.referee", "again.false_work", "log.took_over"}) {
     INFO(mark);
     REQUIRE(reached[mark] > 0);
   }

@@ -38,8 +38,8 @@ TEST_CASE("learning: a round whose loss rises too far is not folded", "[master]"
     const ModelConfig model = watched_model(2.0F);
     MasterDriver master(model, tiny_core_config(model));
     train(master, loss);
-    REQUIRE(master.outcome() == Outcome::kDiverged);
-    REQUIRE(master.done->divergence == Divergence{Divergence::Sign::kLoss, 6.0, 2.0});
+    REQUIRE(master.trains_again<Divergence>());
+    REQUIRE(master.reason<Divergence>() == Divergence{Divergence::Sign::kLoss, 6.0, 2.0});
     REQUIRE(was_folded(master, "0"));
     REQUIRE_FALSE(was_folded(master, "1"));
   }
@@ -55,9 +55,9 @@ TEST_CASE("learning: the first round is held against the model its first batch m
   const ModelConfig model = watched_model(2.0F);
   MasterDriver master(model, tiny_core_config(model));
   train(master, [](BatchIndex batch) { return batch == 0 ? kNat : 4 * kNat; });
-  REQUIRE(master.outcome() == Outcome::kDiverged);
+  REQUIRE(master.trains_again<Divergence>());
   // One batch of 2 nats an example and two of 8.
-  REQUIRE(master.done->divergence == Divergence{Divergence::Sign::kLoss, 6.0, 2.0});
+  REQUIRE(master.reason<Divergence>() == Divergence{Divergence::Sign::kLoss, 6.0, 2.0});
   REQUIRE_FALSE(was_folded(master, "0"));
 }
 
@@ -67,8 +67,8 @@ TEST_CASE("learning: after a resume a round is held against those of before", "[
   resume.learning.add_round(0.5, 1.0);
   MasterDriver master(model, tiny_core_config(model), resume);
   train(master, [](BatchIndex) { return kNat; });
-  REQUIRE(master.outcome() == Outcome::kDiverged);
-  REQUIRE(master.done->divergence->before == 0.5);
+  REQUIRE(master.trains_again<Divergence>());
+  REQUIRE(master.reason<Divergence>().before == 0.5);
 }
 
 TEST_CASE("learning: a round in which quantized activations collapse is not folded", "[master]") {
@@ -86,8 +86,8 @@ TEST_CASE("learning: a round in which quantized activations collapse is not fold
     MasterDriver master(model, tiny_core_config(model));
     master.code_length = length;
     train(master, [](BatchIndex) { return kNat; });
-    REQUIRE(master.outcome() == Outcome::kDiverged);
-    REQUIRE(master.done->divergence == Divergence{Divergence::Sign::kCodeLength, 0.25, 8.0});
+    REQUIRE(master.trains_again<Divergence>());
+    REQUIRE(master.reason<Divergence>() == Divergence{Divergence::Sign::kCodeLength, 0.25, 8.0});
     REQUIRE(was_folded(master, "0"));
     REQUIRE_FALSE(was_folded(master, "1"));
   }

@@ -78,9 +78,9 @@ TEST_CASE("placement: a shard of either layer is owed in the time that its own b
   SessionState& session = scene.sessions.at(scene.join(1, 1'000'000));
   const auto time_for = [&](std::uint32_t shard) {
     session.last_due = Instant{};
-    const OutstandingWork debt =
+    const OutstandingWork outstanding =
         scene.placement.begin_outstanding(Obligation::kLoad, ShardId{shard}, SessionId{1}, session);
-    return debt.due - debt.since;
+    return outstanding.due - outstanding.since;
   };
   const Micros output = time_for(0);
   REQUIRE(time_for(scene.run.map.output_shards()) - output >= Millis(999'000));

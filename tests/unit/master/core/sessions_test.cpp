@@ -6,6 +6,7 @@
 
 #include "common/limits.hpp"
 #include "schema/versions.hpp"
+#include "tests/support/obligations.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner {
@@ -17,7 +18,7 @@ CoreConfig sessions_config(AuditMode audit, std::uint32_t places) {
   config.shard_bytes = 1000;
   config.sessions_max = places;
   config.heartbeat = Millis(1'000);
-  config.hello_deadline = Millis(2'000);
+  config.join_timeout = Millis(2'000);
   config.silence = Millis(3'000);
   config.stall = Millis(4'000);
   config.stranger_stall = Millis(1'000);
@@ -147,14 +148,14 @@ TEST_CASE("sessions: each deadline strikes when its time is full and not a micro
   }
   SECTION("a volunteer that owes work") {
     SessionState& session = scene.join(1);
-    const OutstandingWork debt{Obligation::kLoad, scene.outbox.now(),
-                               scene.outbox.now() + Millis(4'000)};
+    const OutstandingWork outstanding{Obligation::kLoad, scene.outbox.now(),
+                                      scene.outbox.now() + Millis(4'000)};
     scene.outbox.set_now(scene.outbox.now() + Micros(3'999'999));
     session.last_heard = scene.outbox.now();
-    REQUIRE_FALSE(scene.sessions.overdue(session, [&] { return debt; }));
+    REQUIRE_FALSE(scene.sessions.overdue(session, [&] { return outstanding; }));
     scene.outbox.set_now(scene.outbox.now() + Micros(1));
     REQUIRE_FALSE(scene.sessions.overdue(session, [] { return std::optional<OutstandingWork>(); }));
-    const auto overdue = scene.sessions.overdue(session, [&] { return debt; });
+    const auto overdue = scene.sessions.overdue(session, [&] { return outstanding; });
     REQUIRE(overdue->reason == "did not load a shard within 4 s");
     REQUIRE(overdue->waited == Millis(4'000));
   }
@@ -174,32 +175,32 @@ TEST_CASE("sessions: a stranger that others wait for has less time", "[sessions]
   REQUIRE(scene.sessions.time_for(Obligation::kUnit, eve) == config.stranger_stall);
   REQUIRE(scene.sessions.time_for(Obligation::kUnit, ann) == config.stall);
   const Instant since = scene.outbox.now();
-  const auto debt = [&] {
+  const auto outstanding = [&] {
     return std::optional(OutstandingWork{Obligation::kUnit, since, since + config.stranger_stall});
   };
   scene.pass(config.stranger_stall);
   eve.last_heard = scene.outbox.now();
   // The master may have been frozen, and has to hear her first.
   scene.sessions.tick();
-  REQUIRE_FALSE(scene.sessions.overdue(eve, debt));
+  REQUIRE_FALSE(scene.sessions.overdue(eve, outstanding));
   scene.sessions.tick();
-  REQUIRE(scene.sessions.overdue(eve, debt)->waited == config.stranger_stall);
+  REQUIRE(scene.sessions.overdue(eve, outstanding)->waited == config.stranger_stall);
 }
 
-TEST_CASE("sessions: a stranger that is silent while it owes something is held back",
+TEST_CASE("sessions: a stranger that is silent while it owes something is quarantined",
           "[sessions]") {
   SessionsScene scene(AuditMode::kAll);
   SessionState& eve = scene.join(1);
   SessionState& ann = scene.join(2);
   eve.standing.is_trusted = false;
   const Millis silence = scene.run.config.silence;
-  const OutstandingWork debt{Obligation::kLoad, scene.outbox.now(),
-                             scene.outbox.now() + 2 * silence};
+  const OutstandingWork outstanding{Obligation::kLoad, scene.outbox.now(),
+                                    scene.outbox.now() + 2 * silence};
   scene.pass(silence);
-  REQUIRE(scene.sessions.overdue(eve, [&] { return debt; })->waited == silence);
+  REQUIRE(scene.sessions.overdue(eve, [&] { return outstanding; })->waited == silence);
   REQUIRE_FALSE(
       scene.sessions.overdue(eve, [] { return std::optional<OutstandingWork>(); })->waited);
-  REQUIRE_FALSE(scene.sessions.overdue(ann, [&] { return debt; })->waited);
+  REQUIRE_FALSE(scene.sessions.overdue(ann, [&] { return outstanding; })->waited);
 }
 
 TEST_CASE("sessions: a stranger gets no shards for ten times as long as others waited for it",
@@ -207,11 +208,11 @@ TEST_CASE("sessions: a stranger gets no shards for ten times as long as others w
   SessionsScene scene(AuditMode::kAll, 4);
   SessionState& eve = scene.join_stranger(1, InviteId{5});
   const Millis waited = scene.run.config.forget_slowness;
-  scene.sessions.hold_back(eve, waited);
+  scene.sessions.quarantine(eve, waited);
   REQUIRE(eve.quarantined_until == scene.outbox.now() + 10 * waited);
   // Others are not blamed for her longer than for anything else.
   REQUIRE(scene.join_stranger(2, InviteId{5}).quarantined_until == scene.outbox.now() + waited);
-  scene.sessions.hold_back(scene.join(3), waited);
+  scene.sessions.quarantine(scene.join(3), waited);
   REQUIRE(scene.sessions.at(SessionId{3}).quarantined_until == scene.outbox.now() + waited);
 }
 
@@ -220,15 +221,15 @@ TEST_CASE("sessions: a pause gives a stranger no time", "[sessions]") {
   SessionState& eve = scene.join(1);
   SessionState& ann = scene.join(2);
   eve.standing.is_trusted = false;
-  const OutstandingWork debt{Obligation::kUnit, scene.outbox.now(),
-                             scene.outbox.now() + Millis(4'000)};
+  const OutstandingWork outstanding{Obligation::kUnit, scene.outbox.now(),
+                                    scene.outbox.now() + Millis(4'000)};
   scene.pass(Millis(4'000));
   for (SessionState* session : {&eve, &ann}) {
     session->paused = "the machine is in use";
     session->last_heard = session->paused_at = scene.outbox.now();
   }
-  REQUIRE(scene.sessions.overdue(eve, [&] { return debt; }));
-  REQUIRE_FALSE(scene.sessions.overdue(ann, [&] { return debt; }));
+  REQUIRE(scene.sessions.overdue(eve, [&] { return outstanding; }));
+  REQUIRE_FALSE(scene.sessions.overdue(ann, [&] { return outstanding; }));
 }
 
 TEST_CASE("sessions: whoever misses again and again gets no shards for longer and longer",
@@ -239,7 +240,7 @@ TEST_CASE("sessions: whoever misses again and again gets no shards for longer an
   for (const int times : {1, 2, 4, 8}) {
     SessionState& eve = scene.join_stranger(1, InviteId{});
     eve.is_proven = true;
-    scene.sessions.hold_back(eve);
+    scene.sessions.quarantine(eve);
     REQUIRE(eve.quarantined_until == scene.outbox.now() + first * times);
     REQUIRE(scene.sessions.take(SessionId{1}));
     REQUIRE(scene.join(1).quarantined_until == scene.outbox.now() + first * times);
@@ -252,11 +253,11 @@ TEST_CASE("sessions: whoever misses again and again gets no shards for longer an
   REQUIRE(scene.join_stranger(2, InviteId{}).quarantined_until == Instant{});
 }
 
-TEST_CASE("sessions: who is new and misses something holds back what else is new by its invite",
+TEST_CASE("sessions: who is new and misses something quarantines what else is new by its invite",
           "[sessions]") {
   SessionsScene scene(AuditMode::kAll);
   SessionState& eve = scene.join_stranger(1, InviteId{5});
-  scene.sessions.hold_back(eve);
+  scene.sessions.quarantine(eve);
   const Instant until = eve.quarantined_until;
   REQUIRE(scene.sessions.take(SessionId{1}));
   REQUIRE(scene.join_stranger(2, InviteId{5}).quarantined_until == until);

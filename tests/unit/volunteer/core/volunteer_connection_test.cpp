@@ -25,7 +25,7 @@ Millis until_next_attempt(VolunteerDriver& driver) {
 
 TEST_CASE("volunteer: it dials, introduces itself, and makes ready for the master's model",
           "[volunteer]") {
-  CoreConfig config = VolunteerDriver::tiny_config();
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
   config.hello.invite = "sesame";
   VolunteerDriver driver(config);
   driver.handle(Started{});
@@ -87,7 +87,7 @@ TEST_CASE("volunteer: a refusal for now is tried again, and shown meanwhile", "[
 
 TEST_CASE("volunteer: it gives up when no master has been reached for the time it was given",
           "[volunteer]") {
-  CoreConfig config = VolunteerDriver::tiny_config();
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
   config.retry_first = config.retry_longest = Millis(100);
   config.give_up = Millis(10'000);
   VolunteerDriver driver(config);
@@ -291,7 +291,7 @@ TEST_CASE("volunteer: after the run it says thanks and rests, or exits when aske
   REQUIRE(patient.connects == connects);
   REQUIRE(patient.snapshot().phase == Phase::kFinished);
 
-  CoreConfig config = VolunteerDriver::tiny_config();
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
   config.once = true;
   VolunteerDriver once(config);
   once.join();

@@ -7,7 +7,7 @@ namespace gleaner::volunteer {
 TEST_CASE("volunteer: thanks count as the master has signed them, and others are refused",
           "[volunteer]") {
   const KeyPair master = KeyPair::make(), other = KeyPair::make();
-  CoreConfig config = VolunteerDriver::tiny_config();
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
   config.master_key = master.id();
   config.own_key = other.id();
   const auto receive = [&](const KeyPair& signer, const KeyId& volunteer) {

@@ -12,8 +12,8 @@ constexpr LeaseRef kLent{ShardId{1}, LeaseEpoch{4}};
 constexpr Millis kLeaveGrace{10'000};
 
 // Its time ends `left` after the driver's clock begins.
-CoreConfig until(Millis left) {
-  CoreConfig config = VolunteerDriver::tiny_config();
+VolunteerCoreConfig until(Millis left) {
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
   config.leave_grace = kLeaveGrace;
   config.until = VolunteerDriver(config).now() + left;
   return config;

@@ -217,7 +217,7 @@ TEST_CASE("work: what cannot be done ends the connection, not the program", "[vo
 }
 
 TEST_CASE("work: one that ran out of memory offers half as much", "[volunteer]") {
-  CoreConfig config = VolunteerDriver::tiny_config();
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
   config.hello.memory_bytes = 1000;
   VolunteerDriver driver(config);
   driver.join();
@@ -231,7 +231,7 @@ TEST_CASE("work: one that ran out of memory offers half as much", "[volunteer]")
 }
 
 TEST_CASE("work: no memory for a message halves the offer as well", "[volunteer]") {
-  CoreConfig config = VolunteerDriver::tiny_config();
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
   config.hello.memory_bytes = 1000;
   VolunteerDriver driver(config);
   driver.join();
@@ -254,7 +254,7 @@ TEST_CASE("work: a master that floods it with work is left", "[volunteer]") {
 
 TEST_CASE("work: while many bytes of it wait nothing more is read, and no master called silent",
           "[volunteer]") {
-  CoreConfig config = VolunteerDriver::tiny_config();
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
   config.work_bytes_max = 100;
   VolunteerDriver driver(config);
   driver.join();
@@ -308,7 +308,7 @@ std::vector<Message> commits(std::uint32_t parts) {
 
 // A volunteer that may have two parts of commits on their way, at work.
 VolunteerDriver with_two_parts() {
-  CoreConfig config = VolunteerDriver::tiny_config();
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
   config.commit_parts_in_flight = 2;
   VolunteerDriver driver(config);
   driver.join();

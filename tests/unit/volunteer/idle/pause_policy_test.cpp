@@ -84,7 +84,7 @@ TEST_CASE("pause policy: unknown use is not idleness, and the reason is given", 
 TEST_CASE("pause policy: a schedule has hours, and says when they begin", "[idle]") {
   Rules rules;
   rules.when = When::kSchedule;
-  rules.schedule = Schedule::parse("mon-fri 20:00-07:00").value();
+  rules.schedule = LendingHours::parse("mon-fri 20:00-07:00").value();
   PausePolicy policy(rules);
   Readings readings = calm_machine();
   readings.uses[0].last_use = kNoon;  // does not matter here
@@ -233,17 +233,17 @@ TEST_CASE("schedule: what is no hours of a week is refused with an example", "[i
        {"monday 20:00-07:00", "mon", "mon 20-7", "mon 24:00-01:00", "mon 08:00-08:00",
         "mon 08:60-09:00", "mon 08:00-24:01", "mon 08:00-09:00 x", ",", "mon-xyz 08:00-09:00"}) {
     INFO(text);
-    const auto schedule = Schedule::parse(text);
+    const auto schedule = LendingHours::parse(text);
     REQUIRE_FALSE(schedule);
     REQUIRE_THAT(schedule.error().message, Catch::Contains("mon-fri 20:00-07:00"));
   }
-  const Schedule weekend = Schedule::parse("sat-mon 23:00-24:00, wed 00:00-00:01").value();
+  const LendingHours weekend = LendingHours::parse("sat-mon 23:00-24:00, wed 00:00-00:01").value();
   REQUIRE(weekend.allows(23 * 60));                            // Monday
   REQUIRE_FALSE(weekend.allows(kMinutesPerDay + 23 * 60));     // Tuesday
   REQUIRE(weekend.allows(6 * kMinutesPerDay + 23 * 60 + 59));  // Sunday
   REQUIRE(weekend.allows(2 * kMinutesPerDay));
   REQUIRE(weekend.until_change(2 * kMinutesPerDay) == 1);
-  REQUIRE(Schedule().until_change(0) == kMinutesPerWeek);
+  REQUIRE(LendingHours().until_change(0) == kMinutesPerWeek);
 }
 
 }  // namespace gleaner::volunteer

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
 #include "tests/support/master_driver.hpp"
 
 namespace gleaner {
@@ -104,9 +104,9 @@ TEST_CASE("adaptive audits: evaluations are all audited", "[master]") {
   const KeyId key = key_of(master, "eve");
   master.run_to_end();
   REQUIRE(told);
-  CHECK(master.outcome() == Outcome::kFalsified);
+  CHECK(master.trains_again<FalseWork>());
   // The rest of its work nobody has audited: the shell looks it up.
-  CHECK(master.done->convicted == std::vector<KeyId>{key});
+  CHECK(master.reason<FalseWork>().by == std::vector<KeyId>{key});
 }
 
 TEST_CASE("adaptive audits: a round that looks diverged is audited after all", "[master]") {
@@ -133,8 +133,8 @@ TEST_CASE("adaptive audits: a round that looks diverged is audited after all", "
     }
     master.run_to_end();
     INFO((leaves ? "it leaves" : "it stays") << ": " << master.progress().waiting_for);
-    REQUIRE(master.outcome() == Outcome::kFalsified);
-    CHECK(master.done->convicted == std::vector<KeyId>{key});
+    REQUIRE(master.trains_again<FalseWork>());
+    CHECK(master.reason<FalseWork>().by == std::vector<KeyId>{key});
   }
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("adaptive audits: a round that diverges honestly is audited and then t
   }
   master.settle();
   CHECK(master.notices<Conviction>().empty());
-  CHECK(master.outcome() == Outcome::kDiverged);
+  CHECK(master.trains_again<Divergence>());
 }
 
 TEST_CASE("adaptive audits: a loss that later ones would be compared with is audited", "[master]") {
@@ -165,8 +165,8 @@ TEST_CASE("adaptive audits: a loss that later ones would be compared with is aud
       master, eve, master.plan().round_begin(5), [](std::int64_t& loss) { loss /= 1000; }, told);
   master.run_to_end();
   REQUIRE(told);
-  REQUIRE(master.outcome() == Outcome::kFalsified);
-  CHECK(master.done->convicted == std::vector<KeyId>{key});
+  REQUIRE(master.trains_again<FalseWork>());
+  CHECK(master.reason<FalseWork>().by == std::vector<KeyId>{key});
 }
 
 TEST_CASE("adaptive audits: numbers that no volunteer encodes convict, also who is gone",
@@ -200,8 +200,8 @@ TEST_CASE("adaptive audits: numbers that no volunteer encodes convict, also who 
       if (leaves) master.close(eve);
       master.run_to_end();
       INFO((leaves ? "it leaves" : "it stays"));
-      REQUIRE(master.outcome() == Outcome::kFalsified);
-      CHECK(master.done->convicted == std::vector<KeyId>{key});
+      REQUIRE(master.trains_again<FalseWork>());
+      CHECK(master.reason<FalseWork>().by == std::vector<KeyId>{key});
     }
   }
 }
@@ -224,8 +224,8 @@ TEST_CASE("adaptive audits: a ban ends the run to undo what nobody audited", "[m
     REQUIRE_FALSE(master.outcome());
     if (has_left) master.close(eve);
     master.ban("eve");
-    REQUIRE(master.outcome() == Outcome::kFalsified);
-    CHECK(master.done->convicted == std::vector<KeyId>{key});
+    REQUIRE(master.trains_again<FalseWork>());
+    CHECK(master.reason<FalseWork>().by == std::vector<KeyId>{key});
   }
 }
 

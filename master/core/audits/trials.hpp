@@ -16,7 +16,7 @@
 #include <set>
 #include <vector>
 
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
 #include "master/core/pipeline.hpp"
 #include "master/core/placement.hpp"
 #include "master/core/sessions.hpp"
@@ -53,7 +53,7 @@ class Trials {
   Result<void> receive(SessionId id, const ChunkRequest& request);
   Result<void> receive(SessionId id, const ShardReady& ready);
   // The load that the session owes for its trial, if it does.
-  [[nodiscard]] std::optional<OutstandingWork> debt(SessionId id) const;
+  [[nodiscard]] std::optional<OutstandingWork> outstanding(SessionId id) const;
   // Units to be sent; their batches are exercise_batches().
   [[nodiscard]] std::vector<std::pair<SessionId, UnitInFlight>> take_units();
 
@@ -84,7 +84,7 @@ class Trials {
 
   struct Trial {
     LeaseRef lease;
-    OutstandingWork debt;
+    OutstandingWork outstanding;
     std::uint32_t chunks_asked = 0;
     bool is_ready = false;
     bool is_sent = false;

@@ -1,37 +1,11 @@
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <utility>
 
-#include "common/access/sha256.hpp"
-
 namespace gleaner {
-
-bool AuditSampler::is_drawn(const KeyId& who, RoundIndex round) {
-  if (config_.audit == AuditMode::kAll) return true;
-  const auto [drawn, is_new] = drawn_.try_emplace({round, who}, true);
-  if (is_new && confirmed_[who] >= config_.newcomer_rounds) {
-    drawn->second = lot_of(who, round) < config_.audit_share;
-  }
-  return drawn->second;
-}
-
-void AuditSampler::forget_before(RoundIndex checkpoint) {
-  std::erase_if(drawn_, [&](const auto& entry) { return entry.first.first < checkpoint; });
-}
-
-double AuditSampler::lot_of(const KeyId& who, RoundIndex round) const {
-  const std::array<std::uint64_t, 4> words{config_.audit_secret, who.high, who.low, round};
-  Sha256 sha;
-  sha.update({reinterpret_cast<const std::uint8_t*>(words.data()), sizeof words});
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, sha.finish_bytes().data(), sizeof bits);
-  return static_cast<double>(bits >> 11U) * 0x1p-53;
-}
 
 // ---- Claims ------------------------------------------------------------------------------------
 
@@ -40,28 +14,28 @@ Audits::Case& Audits::case_of(SessionId holder, const SessionState& session) {
   if (known != by_holder_.end()) return cases_.at(known->second);
   const CaseId id = next_case_++;
   by_holder_.emplace(holder, id);
-  Case& own = cases_[id];
-  own.id = id;
-  own.who = session.who(holder);
-  return own;
+  Case& audit_case = cases_[id];
+  audit_case.id = id;
+  audit_case.who = session.who(holder);
+  return audit_case;
 }
 
-Audits::ShardWork& Audits::work_on(Case& own, ShardId shard, RoundIndex round) {
-  const auto [work, is_new] = own.shards.try_emplace(shard, ShardWork{round, 0, 0});
-  if (is_new) cases_on_[shard].insert(own.id);
+Audits::ShardWork& Audits::work_on(Case& audit_case, ShardId shard, RoundIndex round) {
+  const auto [work, is_new] = audit_case.shards.try_emplace(shard, ShardWork{round, 0, 0});
+  if (is_new) cases_on_[shard].insert(audit_case.id);
   return work->second;
 }
 
-void Audits::opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round) {
-  for (const LeaseRef& lease : shards) ++work_on(own, lease.shard, round).open;
-  ++own.open;
+void Audits::opened(Case& audit_case, const std::vector<LeaseRef>& shards, RoundIndex round) {
+  for (const LeaseRef& lease : shards) ++work_on(audit_case, lease.shard, round).open;
+  ++audit_case.open;
   ++open_in_[round];
   due_.insert(contending_.begin(), contending_.end());
 }
 
-void Audits::confirmed(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round) {
-  for (const LeaseRef& lease : shards) --own.shards.at(lease.shard).open;
-  --own.open;
+void Audits::confirmed(Case& audit_case, const std::vector<LeaseRef>& shards, RoundIndex round) {
+  for (const LeaseRef& lease : shards) --audit_case.shards.at(lease.shard).open;
+  --audit_case.open;
   closed_in(round);
   due_.insert(contending_.begin(), contending_.end());
 }
@@ -72,16 +46,16 @@ void Audits::closed_in(RoundIndex round) {
 }
 
 void Audits::answered(SessionId holder, const SessionState& session, AuditedPiece piece) {
-  Case& own = case_of(holder, session);
+  Case& audit_case = case_of(holder, session);
   // Evaluations decide, so that all of them are audited.
   piece.is_excused = piece.unit.kind == UnitInFlight::Kind::kTrain &&
-                     !lot_.is_drawn(own.who.identity, piece.round);
+                     !lot_.is_drawn(audit_case.who.identity, piece.round);
   if (!piece.is_excused) {
-    opened(own, piece.unit.leases, piece.round);
-    for (const LeaseRef& lease : piece.unit.leases) ++own.shards.at(lease.shard).pending;
+    opened(audit_case, piece.unit.leases, piece.round);
+    for (const LeaseRef& lease : piece.unit.leases) ++audit_case.shards.at(lease.shard).pending;
   }
-  own.pieces.push_back(std::move(piece));
-  mark(own);
+  audit_case.pieces.push_back(std::move(piece));
+  mark(audit_case);
 }
 
 bool Audits::is_over(const AuditedPiece& piece) const {
@@ -89,39 +63,40 @@ bool Audits::is_over(const AuditedPiece& piece) const {
          (piece.is_confirmed && piece.unit.kind == UnitInFlight::Kind::kEvaluate);
 }
 
-void Audits::count_pending(Case& own) {
-  for (auto& [shard, work] : own.shards) work.pending = 0;
-  for (std::uint64_t i = own.next_piece - own.first_piece; i < own.pieces.size(); ++i) {
-    const AuditedPiece& piece = own.pieces[i];
+void Audits::count_pending(Case& audit_case) {
+  for (auto& [shard, work] : audit_case.shards) work.pending = 0;
+  for (std::uint64_t i = audit_case.next_piece - audit_case.first_piece;
+       i < audit_case.pieces.size(); ++i) {
+    const AuditedPiece& piece = audit_case.pieces[i];
     if (is_over(piece)) continue;
     for (const LeaseRef& lease : piece.unit.leases) {
-      ++work_on(own, lease.shard, piece.round).pending;
+      ++work_on(audit_case, lease.shard, piece.round).pending;
     }
   }
 }
 
 void Audits::committed(SessionId holder, const SessionState& session, const CommitKey& commit,
                        const Fingerprint& content) {
-  Case& own = case_of(holder, session);
-  mark(own);
+  Case& audit_case = case_of(holder, session);
+  mark(audit_case);
   const auto& [round, shard] = commit;
-  CommitClaim& claim = own.commits[commit];
-  claim.is_excused = !lot_.is_drawn(own.who.identity, round);
+  CommitClaim& claim = audit_case.commits[commit];
+  claim.is_excused = !lot_.is_drawn(audit_case.who.identity, round);
   // The auditor may have been sooner.
   const std::optional<Fingerprint> again = std::exchange(claim.again, std::nullopt);
   if (!claim.is_excused && (claim.claimed.empty() || again)) {
-    opened(own, {{shard, LeaseEpoch{}}}, round);
+    opened(audit_case, {{shard, LeaseEpoch{}}}, round);
   }
   if (!std::ranges::count(claim.claimed, content)) claim.claimed.push_back(content);
-  if (again) check_commit(own, commit, *again);
+  if (again) check_commit(audit_case, commit, *again);
 }
 
-void Audits::begin_no_later(Case& own, ShardId shard, RoundIndex round) {
-  const auto work = own.shards.find(shard);
-  if (work == own.shards.end() || work->second.first_round <= round) return;
+void Audits::begin_no_later(Case& audit_case, ShardId shard, RoundIndex round) {
+  const auto work = audit_case.shards.find(shard);
+  if (work == audit_case.shards.end() || work->second.first_round <= round) return;
   work->second.first_round = round;
-  own.dissent.reset();
-  dismiss_auditor(own);
+  audit_case.dissent.reset();
+  dismiss_auditor(audit_case);
 }
 
 void Audits::dispute(const CommitKey& commit, SessionId holder) {
@@ -132,12 +107,12 @@ void Audits::dispute(const CommitKey& commit, SessionId holder) {
   begin_no_later(cases_.at(held->second), shard, round);
 }
 
-void Audits::audit_from_last_commit(Case& own, ShardId shard) {
+void Audits::audit_from_last_commit(Case& audit_case, ShardId shard) {
   const ShardLease& lease = placement_.leases().at(shard);
-  if (lease.holder != own.who.session) return;
+  if (lease.holder != audit_case.who.session) return;
   const RoundIndex last = lease.next_commit;
   bool is_beyond = false;
-  for (AuditedPiece& piece : own.pieces) {
+  for (AuditedPiece& piece : audit_case.pieces) {
     const bool is_on =
         std::ranges::any_of(piece.unit.leases, [&](const LeaseRef& l) { return l.shard == shard; });
     if (!is_on || piece.round <= last || piece.is_excused) continue;
@@ -150,16 +125,16 @@ void Audits::audit_from_last_commit(Case& own, ShardId shard) {
     is_beyond = true;
   }
   if (!is_beyond) return;
-  draw_excused(own, last);
-  begin_no_later(own, shard, last);
+  draw_excused(audit_case, last);
+  begin_no_later(audit_case, shard, last);
 }
 
 // ---- The same again ----------------------------------------------------------------------------
 
-std::optional<std::uint64_t> Audits::next_of(const Case& own) const {
-  std::uint64_t number = own.next_piece;
-  const std::uint64_t end = own.first_piece + own.pieces.size();
-  while (number < end && is_over(own.pieces[number - own.first_piece])) ++number;
+std::optional<std::uint64_t> Audits::next_of(const Case& audit_case) const {
+  std::uint64_t number = audit_case.next_piece;
+  const std::uint64_t end = audit_case.first_piece + audit_case.pieces.size();
+  while (number < end && is_over(audit_case.pieces[number - audit_case.first_piece])) ++number;
   return number < end ? std::optional(number) : std::nullopt;
 }
 
@@ -173,12 +148,12 @@ std::optional<UnitInFlight> Audits::next(SessionId auditor) const {
   const auto audited = by_auditor_.find(auditor);
   if (audited == by_auditor_.end()) return std::nullopt;
   for (const CaseId id : audited->second) {
-    const Case& own = cases_.at(id);
-    const std::optional<std::uint64_t> number = next_of(own);
+    const Case& audit_case = cases_.at(id);
+    const std::optional<std::uint64_t> number = next_of(audit_case);
     if (!number) continue;
-    const AuditedPiece& piece = own.pieces[*number - own.first_piece];
+    const AuditedPiece& piece = audit_case.pieces[*number - audit_case.first_piece];
     UnitInFlight unit = piece.unit;
-    unit.audit = UnitInFlight::Audit{id, *number, own.stint};
+    unit.audit = UnitInFlight::Audit{id, *number, audit_case.stint};
     bool is_ready = true;
     for (LeaseRef& lease : unit.leases) {
       const ShardLease& shadow = shadows.at(lease.shard);
@@ -192,10 +167,10 @@ std::optional<UnitInFlight> Audits::next(SessionId auditor) const {
 }
 
 void Audits::issued(const UnitInFlight& unit) {
-  Case& own = cases_.at(unit.audit->case_id);
-  mark(own);
-  own.next_piece = unit.audit->piece + 1;
-  for (const LeaseRef& lease : unit.leases) --own.shards.at(lease.shard).pending;
+  Case& audit_case = cases_.at(unit.audit->case_id);
+  mark(audit_case);
+  audit_case.next_piece = unit.audit->piece + 1;
+  for (const LeaseRef& lease : unit.leases) --audit_case.shards.at(lease.shard).pending;
   if (unit.kind != UnitInFlight::Kind::kTrain) return;
   for (const LeaseRef& lease : unit.leases) {
     placement_.shadows().at(lease.shard).next_batch = unit.first + unit.batches;
@@ -206,15 +181,17 @@ void Audits::answered_again(const UnitInFlight& unit, const Fingerprint& answer)
   const auto found = cases_.find(unit.audit->case_id);
   // The case is closed, or is done from the start, by somebody else or the same one.
   if (found == cases_.end() || found->second.stint != unit.audit->stint) return;
-  Case& own = found->second;
+  Case& audit_case = found->second;
   const std::uint64_t number = unit.audit->piece;
-  if (number < own.first_piece || number >= own.first_piece + own.pieces.size()) return;
-  AuditedPiece& piece = own.pieces[number - own.first_piece];
-  mark(own);
-  if (!agree(own, {number, {}}, piece.claimed, answer)) return;
+  if (number < audit_case.first_piece ||
+      number >= audit_case.first_piece + audit_case.pieces.size())
+    return;
+  AuditedPiece& piece = audit_case.pieces[number - audit_case.first_piece];
+  mark(audit_case);
+  if (!judge_claim(audit_case, {number, {}}, piece.claimed, answer)) return;
   if (piece.is_confirmed) return;
   piece.is_confirmed = true;
-  confirmed(own, piece.unit.leases, piece.round);
+  confirmed(audit_case, piece.unit.leases, piece.round);
   if (piece.unit.kind == UnitInFlight::Kind::kEvaluate) evaluations_.push_back(piece);
 }
 
@@ -222,57 +199,60 @@ void Audits::committed_again(SessionId auditor, const CommitKey& commit,
                              const Fingerprint& content) {
   const auto serves = shadow_of_.find(commit.second);
   if (serves == shadow_of_.end()) return;
-  Case& own = cases_.at(serves->second);
-  if (own.auditor != auditor) return;
-  check_commit(own, commit, content);
+  Case& audit_case = cases_.at(serves->second);
+  if (audit_case.auditor != auditor) return;
+  check_commit(audit_case, commit, content);
 }
 
-void Audits::check_commit(Case& own, const CommitKey& key, const Fingerprint& again) {
-  mark(own);
-  CommitClaim& claim = own.commits[key];
+void Audits::check_commit(Case& audit_case, const CommitKey& key, const Fingerprint& again) {
+  mark(audit_case);
+  CommitClaim& claim = audit_case.commits[key];
   for (const Fingerprint& claimed : claim.claimed) {
-    if (!agree(own, {std::nullopt, key}, claimed, again)) return;
+    if (!judge_claim(audit_case, {std::nullopt, key}, claimed, again)) return;
   }
   const bool was_open = claim.is_open();
   claim.again = again;
   if (!was_open) return;
-  confirmed(own, {{key.second, LeaseEpoch{}}}, key.first);
-  const SessionState& auditor = sessions_.at(*own.auditor);
+  confirmed(audit_case, {{key.second, LeaseEpoch{}}}, key.first);
+  const SessionState& auditor = sessions_.at(*audit_case.auditor);
   confirmed_by_[key] = {auditor.standing.identity, auditor.name()};
 }
 
 // ---- Differences -------------------------------------------------------------------------------
 
-bool Audits::agree(Case& own, const Place& place, const Fingerprint& claimed,
-                   const Fingerprint& again) {
-  const SessionState* const auditor = own.auditor ? sessions_.find(*own.auditor) : nullptr;
+bool Audits::judge_claim(Case& audit_case, const Place& place, const Fingerprint& claimed,
+                         const Fingerprint& again) {
+  const SessionState* const auditor =
+      audit_case.auditor ? sessions_.find(*audit_case.auditor) : nullptr;
   const bool is_same = claimed == again;
   if (auditor != nullptr && auditor->is_trusted()) {
     // Its word decides.
-    if (own.dissent && own.dissent->place == place) {
-      if (own.dissent->answer != again) convict(own.dissent->auditor, own, place);
-      own.dissent.reset();
+    if (audit_case.dissent && audit_case.dissent->place == place) {
+      if (audit_case.dissent->answer != again)
+        convict(audit_case.dissent->auditor, audit_case, place);
+      audit_case.dissent.reset();
     }
-    if (!is_same) convict(own.who, own, place);
+    if (!is_same) convict(audit_case.who, audit_case, place);
     return is_same;
   }
   if (is_same) return true;
-  if (auditor != nullptr) own.dissent = Dissent{place, again, auditor->who(*own.auditor)};
+  if (auditor != nullptr)
+    audit_case.dissent = Dissent{place, again, auditor->who(*audit_case.auditor)};
   outbox_.log(LogLevel::kWarning, "audit_differs",
               fmt::format("{} of {} differs from what {} gets: a trusted volunteer does it again "
                           "and decides",
-                          describe(own, place), own.who.name,
+                          describe(audit_case, place), audit_case.who.name,
                           auditor == nullptr ? "another" : auditor->name()));
-  dismiss_auditor(own);
+  dismiss_auditor(audit_case);
   return false;
 }
 
-std::string Audits::describe(const Case& own, const Place& place) {
+std::string Audits::describe(const Case& audit_case, const Place& place) {
   if (!place.piece) {
     const auto& [round, shard] = place.commit;
     return fmt::format("the commit of shard {} for round {}", raw(shard), round);
   }
-  const UnitInFlight& unit = own.pieces[*place.piece - own.first_piece].unit;
+  const UnitInFlight& unit = audit_case.pieces[*place.piece - audit_case.first_piece].unit;
   if (unit.kind == UnitInFlight::Kind::kEvaluate) {
     return fmt::format("the scores of test examples {} to {}", unit.eval_begin,
                        unit.eval_begin + unit.examples - 1);
@@ -280,9 +260,9 @@ std::string Audits::describe(const Case& own, const Place& place) {
   return fmt::format("the answer for batches {} to {}", unit.first, unit.first + unit.batches - 1);
 }
 
-void Audits::convict(const Volunteer& who, const Case& own, const Place& place) {
-  convict({who, describe(own, place) + " is not what a trusted volunteer gets",
-           who.session == own.who.session});
+void Audits::convict(const Volunteer& who, const Case& audit_case, const Place& place) {
+  convict({who, describe(audit_case, place) + " is not what a trusted volunteer gets",
+           who.session == audit_case.who.session});
 }
 
 // ---- What follows ------------------------------------------------------------------------------
@@ -312,62 +292,62 @@ bool Audits::is_excused(const AuditedPiece& piece, RoundIndex last) const {
   return piece.is_excused && piece.round >= checkpoint_ && piece.round <= last;
 }
 
-bool Audits::has_excused(const Case& own, RoundIndex last) const {
-  return std::ranges::any_of(own.pieces,
+bool Audits::has_excused(const Case& audit_case, RoundIndex last) const {
+  return std::ranges::any_of(audit_case.pieces,
                              [&](const AuditedPiece& piece) { return is_excused(piece, last); }) ||
-         std::ranges::any_of(own.commits, [&](const auto& entry) {
+         std::ranges::any_of(audit_case.commits, [&](const auto& entry) {
            return entry.second.is_excused && entry.first.first <= last;
          });
 }
 
 std::vector<KeyId> Audits::excused_in(RoundIndex round) const {
   std::set<KeyId> excused;
-  for (const auto& [id, own] : cases_) {
-    if (has_excused(own, round)) excused.insert(own.who.identity);
+  for (const auto& [id, audit_case] : cases_) {
+    if (has_excused(audit_case, round)) excused.insert(audit_case.who.identity);
   }
   return {excused.begin(), excused.end()};
 }
 
 bool Audits::audit_after_all(RoundIndex round) {
   bool is_any = false;
-  for (auto& [id, own] : cases_) is_any = draw_excused(own, round) || is_any;
+  for (auto& [id, audit_case] : cases_) is_any = draw_excused(audit_case, round) || is_any;
   return is_any;
 }
 
-bool Audits::draw_excused(Case& own, RoundIndex last) {
-  if (!has_excused(own, last)) return false;
+bool Audits::draw_excused(Case& audit_case, RoundIndex last) {
+  if (!has_excused(audit_case, last)) return false;
   const auto open = [&](const std::vector<LeaseRef>& leases, RoundIndex first) {
-    lot_.draw(own.who.identity, first);
-    opened(own, leases, first);
+    lot_.draw(audit_case.who.identity, first);
+    opened(audit_case, leases, first);
     for (const LeaseRef& lease : leases) {
-      RoundIndex& begin = own.shards.at(lease.shard).first_round;
+      RoundIndex& begin = audit_case.shards.at(lease.shard).first_round;
       if (first >= begin) continue;
       begin = first;
-      own.dissent.reset();
+      audit_case.dissent.reset();
     }
   };
-  for (AuditedPiece& piece : own.pieces) {
+  for (AuditedPiece& piece : audit_case.pieces) {
     if (!is_excused(piece, last)) continue;
     piece.is_excused = false;
     open(piece.unit.leases, piece.round);
   }
-  for (auto& [key, claim] : own.commits) {
+  for (auto& [key, claim] : audit_case.commits) {
     const auto& [first, shard] = key;
     if (first > last || !std::exchange(claim.is_excused, false)) continue;
     claim.again.reset();  // of an auditor on its way to a later round
     open({{shard, LeaseEpoch{}}}, first);
   }
-  dismiss_auditor(own);
+  dismiss_auditor(audit_case);
   return true;
 }
 
-void Audits::count_confirmed_rounds(const Case& own, RoundIndex checkpoint) {
+void Audits::count_confirmed_rounds(const Case& audit_case, RoundIndex checkpoint) {
   std::set<RoundIndex> rounds;
-  for (const auto& [key, claim] : own.commits) {
+  for (const auto& [key, claim] : audit_case.commits) {
     const RoundIndex round = key.first;
     if (round < checkpoint && !claim.claimed.empty() && claim.again) rounds.insert(round);
   }
-  for (std::size_t i = 0; i < rounds.size(); ++i) lot_.confirmed(own.who.identity);
+  for (std::size_t i = 0; i < rounds.size(); ++i) lot_.confirmed(audit_case.who.identity);
 }
 
 void Audits::decided(RoundIndex checkpoint) {
@@ -375,22 +355,23 @@ void Audits::decided(RoundIndex checkpoint) {
   look_at_all();
   lot_.forget_before(checkpoint);
   std::erase_if(confirmed_by_, [&](const auto& entry) { return entry.first.first < checkpoint; });
-  for (auto& [id, own] : cases_) {
-    count_confirmed_rounds(own, checkpoint);
-    while (!own.pieces.empty() && own.pieces.front().round < checkpoint) {
-      own.pieces.pop_front();
-      ++own.first_piece;
+  for (auto& [id, audit_case] : cases_) {
+    count_confirmed_rounds(audit_case, checkpoint);
+    while (!audit_case.pieces.empty() && audit_case.pieces.front().round < checkpoint) {
+      audit_case.pieces.pop_front();
+      ++audit_case.first_piece;
     }
-    own.next_piece = std::max(own.next_piece, own.first_piece);
-    for (auto& [shard, work] : own.shards) {
+    audit_case.next_piece = std::max(audit_case.next_piece, audit_case.first_piece);
+    for (auto& [shard, work] : audit_case.shards) {
       work.first_round = std::max(work.first_round, checkpoint);
       // It still downloads from a checkpoint that the fold removes.
       const ShardLease& shadow = placement_.shadows().at(shard);
       const bool is_late = shadow.state == LeaseState::kLoading && shadow.base_round < checkpoint;
       if (is_late && serves(shard, id)) release(shard);
     }
-    count_pending(own);
-    std::erase_if(own.commits, [&](const auto& entry) { return entry.first.first < checkpoint; });
+    count_pending(audit_case);
+    std::erase_if(audit_case.commits,
+                  [&](const auto& entry) { return entry.first.first < checkpoint; });
   }
 }
 
@@ -413,11 +394,12 @@ std::vector<Conviction> Audits::take_convictions() {
 
 std::string Audits::waiting_for(RoundIndex round) const {
   if (is_clear(round)) return "";
-  for (const auto& [id, own] : cases_) {
-    if (own.open == 0) continue;
-    if (!own.auditor) return fmt::format("somebody to do again what {} has done", own.who.name);
-    return fmt::format("{} to do again what {} has done", sessions_.name_of(*own.auditor),
-                       own.who.name);
+  for (const auto& [id, audit_case] : cases_) {
+    if (audit_case.open == 0) continue;
+    if (!audit_case.auditor)
+      return fmt::format("somebody to do again what {} has done", audit_case.who.name);
+    return fmt::format("{} to do again what {} has done", sessions_.name_of(*audit_case.auditor),
+                       audit_case.who.name);
   }
   return "";
 }

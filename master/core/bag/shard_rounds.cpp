@@ -1,4 +1,4 @@
-#include "master/core/shard_rounds.hpp"
+#include "master/core/bag/shard_rounds.hpp"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <span>
 
 #include "common/result.hpp"
+#include "master/core/evaluations.hpp"
 
 namespace gleaner {
 namespace {
@@ -195,27 +196,27 @@ void ShardRounds::committed_again(ShardId shard, const Fingerprint& content) {
   const auto again = again_.find(shard);
   if (again == again_.end() || again->second.work.size() != 1) return;
   again->second.work.push_back(content);
-  compare_if_done(shard);
+  judge_if_done(shard);
 }
 
 void ShardRounds::scored_again(ShardId shard, const EvalResult& result) {
   const auto again = again_.find(shard);
   if (again == again_.end()) return;
   again->second.scores.push_back(fingerprint(result));
-  compare_if_done(shard);
+  judge_if_done(shard);
 }
 
-void ShardRounds::compare_if_done(ShardId shard) {
+void ShardRounds::judge_if_done(ShardId shard) {
   const Again& again = again_.at(shard);
   const std::vector<Fingerprint>& prints = again.piece.is_scores ? again.scores : again.work;
   if (prints.size() < (again.piece.is_scores ? score_chunks(run_.config) : 2)) return;
   const Again done = again;
   again_.erase(shard);
-  compare(done.piece, done.doer, done.piece.is_scores ? done.scores : done.work);
+  judge_claim(done.piece, done.doer, done.piece.is_scores ? done.scores : done.work);
 }
 
-void ShardRounds::compare(const AuditPiece& piece, const Doer& doer,
-                          const std::vector<Fingerprint>& prints) {
+void ShardRounds::judge_claim(const AuditPiece& piece, const Doer& doer,
+                              const std::vector<Fingerprint>& prints) {
   Claim* const claim = find(piece);
   if (claim == nullptr || !claim->is_open()) return;
   const bool is_same = claim->prints == prints;
@@ -252,8 +253,7 @@ void ShardRounds::confirm(const AuditPiece& piece, Claim& claim, const Doer& by)
 
 void ShardRounds::prove(const Volunteer& who) {
   SessionState* const session = sessions_.find(who.session);
-  if (session == nullptr || !sessions_.is_audited(*session) || session->is_proven) return;
-  sessions_.prove(*session);
+  if (session != nullptr && sessions_.is_newcomer(*session)) sessions_.prove(*session);
 }
 
 // ---- What follows ------------------------------------------------------------------------------

@@ -12,7 +12,6 @@
 
 #include "common/ids.hpp"
 #include "common/time.hpp"
-#include "master/core/session.hpp"
 
 namespace gleaner {
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/unit/master/core/bag_run.hpp"
+#include "tests/unit/master/core/bag/bag_run.hpp"
 #include "tests/unit/master/core/tasks_done.hpp"
 
 namespace gleaner {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "common/ids.hpp"
-#include "master/core/audits.hpp"
+#include "master/core/audits/audits.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/events.hpp"
 #include "master/core/fingerprint.hpp"
@@ -194,8 +194,9 @@ class ShardRounds {
   void begin(Claim& claim, const Doer& doer) const;
   void file(const AuditPiece& piece, const Claim& claim);
   // Compares one claim with somebody's answer to the same.
-  void compare(const AuditPiece& piece, const Doer& doer, const std::vector<Fingerprint>& prints);
-  void compare_if_done(ShardId shard);
+  void judge_claim(const AuditPiece& piece, const Doer& doer,
+                   const std::vector<Fingerprint>& prints);
+  void judge_if_done(ShardId shard);
   void confirm(const AuditPiece& piece, Claim& claim, const Doer& by);
   void prove(const Volunteer& who);
   // Settles what can be settled of the shard.

@@ -24,11 +24,11 @@
 #include <utility>
 #include <vector>
 
-#include "master/core/lease_index.hpp"
+#include "master/core/bag/lease_index.hpp"
+#include "master/core/bag/shard_rounds.hpp"
 #include "master/core/placement.hpp"
 #include "master/core/rounds.hpp"
 #include "master/core/sessions.hpp"
-#include "master/core/shard_rounds.hpp"
 #include "master/core/unit_ledger.hpp"
 
 namespace gleaner {
@@ -113,6 +113,13 @@ class Bag {
   [[nodiscard]] std::optional<Piece> first_idle(SessionId id) const;
   [[nodiscard]] std::optional<Piece> first_free(SessionId id) const;
 
+  // -- units (bag_units.cpp); `is_again`: under a shadow lease
+  // Has the shard trained over the round.
+  void send_round(SessionId id, SessionState& session, const LeaseRef& lease, RoundIndex round,
+                  bool is_again);
+  // Has the shard scored on all of an evaluation's examples.
+  void send_scoring(SessionId id, SessionState& session, const LeaseRef& lease,
+                    RoundIndex checkpoint, bool is_again);
   // Sends the units that come next on a shard that is ready.
   void begin(ShardId shard, SessionId id, SessionState& session);
   void begin_shadow(ShardId shard, SessionId id, SessionState& session);

@@ -1,4 +1,4 @@
-#include "master/core/lease_index.hpp"
+#include "master/core/bag/lease_index.hpp"
 
 namespace gleaner {
 

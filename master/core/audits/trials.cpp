@@ -1,4 +1,4 @@
-#include "master/core/trials.hpp"
+#include "master/core/audits/trials.hpp"
 
 #include <fmt/format.h>
 
@@ -155,7 +155,7 @@ bool Trials::may_begin(SessionId id, const SessionState& session) const {
 void Trials::begin(SessionId id, SessionState& session) {
   session.is_on_trial = true;
   session.no_shards = "it is new, and first does a unit again whose answer is known";
-  LeaseGrant grant = placement_.grant_on_trial(exercise_->shard, exercise_->round);
+  LeaseGrant grant = placement_.make_trial_grant(exercise_->shard, exercise_->round);
   trials_[id] = {grant.lease,
                  placement_.begin_outstanding(Obligation::kLoad, grant.lease.shard, id, session)};
   outbox_.send(id, std::move(grant));
@@ -187,10 +187,10 @@ Result<void> Trials::receive(SessionId id, const ShardReady& ready) {
   return {};
 }
 
-std::optional<OutstandingWork> Trials::debt(SessionId id) const {
+std::optional<OutstandingWork> Trials::outstanding(SessionId id) const {
   const auto found = trials_.find(id);
   if (found == trials_.end() || found->second.is_ready) return std::nullopt;
-  return found->second.debt;
+  return found->second.outstanding;
 }
 
 std::vector<std::pair<SessionId, UnitInFlight>> Trials::take_units() {
@@ -225,7 +225,7 @@ void Trials::answered(SessionId id, SessionState& session, const UnitResult& res
   }
   ++exercise_->failures;
   ++sessions_.account(session).faults;
-  sessions_.hold_back(session);
+  sessions_.quarantine(session);
   session.no_shards = "its answer to a unit whose answer is known was another one";
   outbox_.log(LogLevel::kWarning, "trial_failed",
               fmt::format("{} gets no shards: {}", session.name(), session.no_shards));

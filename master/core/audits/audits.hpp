@@ -27,40 +27,13 @@
 
 #include "common/access/standing.hpp"
 #include "common/ids.hpp"
+#include "master/core/audits/audit_sampler.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/fingerprint.hpp"
 #include "master/core/placement.hpp"
 #include "master/core/sessions.hpp"
 
 namespace gleaner {
-
-// Which rounds of which volunteers are audited. Under `adaptive` a stranger's first rounds all are,
-// and later ones as a lot falls that nobody can foresee without the secret. Used from the core
-// only.
-class AuditSampler {
- public:
-  // `config` outlives it.
-  explicit AuditSampler(const CoreConfig& config) : config_(config) {}
-
-  // Whether what `who`, a stranger, does in the round is audited. The answer for a round stays.
-  [[nodiscard]] bool is_drawn(const KeyId& who, RoundIndex round);
-
-  // The round is audited, whatever the lot said.
-  void draw(const KeyId& who, RoundIndex round) { drawn_[{round, who}] = true; }
-
-  // All that it did in one round was confirmed.
-  void confirmed(const KeyId& who) { ++confirmed_[who]; }
-
-  void forget_before(RoundIndex checkpoint);
-
- private:
-  // From [0, 1); the same for the same secret, volunteer and round.
-  [[nodiscard]] double lot_of(const KeyId& who, RoundIndex round) const;
-
-  const CoreConfig& config_;
-  std::map<std::pair<RoundIndex, KeyId>, bool> drawn_;
-  std::map<KeyId, std::uint32_t> confirmed_;  // rounds, in this life of the master
-};
 
 // The commit of a shard for a round.
 using CommitKey = std::pair<RoundIndex, ShardId>;
@@ -197,81 +170,84 @@ class Audits {
 
   Case& case_of(SessionId holder, const SessionState& session);
   // The case's work on the shard, which begins with the round if there is none yet.
-  ShardWork& work_on(Case& own, ShardId shard, RoundIndex round);
+  ShardWork& work_on(Case& audit_case, ShardId shard, RoundIndex round);
   // Forgets an entry of the case's shards, and returns the next one.
-  std::map<ShardId, ShardWork>::iterator forget_work(Case& own,
+  std::map<ShardId, ShardWork>::iterator forget_work(Case& audit_case,
                                                      std::map<ShardId, ShardWork>::iterator work);
   // A claim of the round on these shards is made, or confirmed.
-  void opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
-  void confirmed(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
+  void opened(Case& audit_case, const std::vector<LeaseRef>& shards, RoundIndex round);
+  void confirmed(Case& audit_case, const std::vector<LeaseRef>& shards, RoundIndex round);
   // One claim fewer is open in the round.
   void closed_in(RoundIndex round);
   // Counts the pieces from `next_piece` on.
-  void count_pending(Case& own);
-  // Whether the auditor's answer stands against the holder's claim; the case may lose its auditor.
-  bool agree(Case& own, const Place& place, const Fingerprint& claimed, const Fingerprint& again);
+  void count_pending(Case& audit_case);
+  // Judges the holder's claim by the auditor's answer. False if the two differ: a trusted auditor's
+  // answer convicts the holder, and any other auditor loses the case.
+  bool judge_claim(Case& audit_case, const Place& place, const Fingerprint& claimed,
+                   const Fingerprint& again);
   // The auditor sent this commit.
-  void check_commit(Case& own, const CommitKey& key, const Fingerprint& again);
+  void check_commit(Case& audit_case, const CommitKey& key, const Fingerprint& again);
   // Audits what is excused in the rounds up to `last`. False when nothing is.
-  bool draw_excused(Case& own, RoundIndex last);
+  bool draw_excused(Case& audit_case, RoundIndex last);
   // The holder of the shard is gone. If it began a round without committing the one before, the
   // store lacks the rows that this work began from: it is audited from the round before.
-  void audit_from_last_commit(Case& own, ShardId shard);
+  void audit_from_last_commit(Case& audit_case, ShardId shard);
   // The work on the shard is audited from the beginning of the round, if not from an earlier one.
-  void begin_no_later(Case& own, ShardId shard, RoundIndex round);
+  void begin_no_later(Case& audit_case, ShardId shard, RoundIndex round);
   // Whether something of the open rounds up to `last` is excused: the piece, or anything.
   [[nodiscard]] bool is_excused(const AuditedPiece& piece, RoundIndex last) const;
-  [[nodiscard]] bool has_excused(const Case& own, RoundIndex last) const;
+  [[nodiscard]] bool has_excused(const Case& audit_case, RoundIndex last) const;
   // The whole rounds of the case before `checkpoint` count for its holder.
-  void count_confirmed_rounds(const Case& own, RoundIndex checkpoint);
-  void convict(const Volunteer& who, const Case& own, const Place& place);
+  void count_confirmed_rounds(const Case& audit_case, RoundIndex checkpoint);
+  void convict(const Volunteer& who, const Case& audit_case, const Place& place);
 
   // update() is to look at the case.
-  void mark(const Case& own) { due_.insert(own.id); }
+  void mark(const Case& audit_case) { due_.insert(audit_case.id); }
 
   // The next case that update() is to look at, behind `last`.
   [[nodiscard]] std::optional<CaseId> next_due(std::optional<CaseId> last);
   // Looks at the case. It may be gone then.
-  void look_at(Case& own);
+  void look_at(Case& audit_case);
   // "the answer for batches 12 to 15".
-  [[nodiscard]] static std::string describe(const Case& own, const Place& place);
+  [[nodiscard]] static std::string describe(const Case& audit_case, const Place& place);
 
-  [[nodiscard]] bool can_audit(SessionId id, const SessionState& session, const Case& own) const;
-  [[nodiscard]] std::optional<SessionId> choose_auditor(const Case& own);
+  [[nodiscard]] bool can_audit(SessionId id, const SessionState& session,
+                               const Case& audit_case) const;
+  [[nodiscard]] std::optional<SessionId> choose_auditor(const Case& audit_case);
   // Two cases may need one shard: that goes first which holds up the earlier round.
   [[nodiscard]] std::pair<RoundIndex, CaseId> urgency(CaseId id) const;
-  void dismiss_auditor(Case& own);
-  // One that pauses would hold the round up; one without room for the shards that the case has
-  // come to, or that has been lent one of them itself, cannot do the case.
-  [[nodiscard]] bool can_go_on(const Case& own) const;
+  void dismiss_auditor(Case& audit_case);
+  // Whether the auditor can do the rest of the case. A paused auditor would hold the round up. An
+  // auditor needs memory for all shards of the case, and must hold none of them as a holder.
+  [[nodiscard]] bool can_go_on(const Case& audit_case) const;
   // Gives the case an auditor if it needs one.
-  void update_auditor(Case& own);
+  void update_auditor(Case& audit_case);
   // Whether a new auditor need not do it: its round has been folded, or it changes no shard.
   [[nodiscard]] bool is_over(const AuditedPiece& piece) const;
   // The piece to be sent next, by number.
-  [[nodiscard]] std::optional<std::uint64_t> next_of(const Case& own) const;
+  [[nodiscard]] std::optional<std::uint64_t> next_of(const Case& audit_case) const;
   // Whether the shard's shadow lease is for this case.
   [[nodiscard]] bool serves(ShardId shard, CaseId id) const;
   // Takes back shadows that cannot come to the next piece, to be lent again: all earlier pieces are
   // done on them, and they stand elsewhere than where it begins. So it is when the holder began a
   // round again, or got a shard back later.
-  void release_misplaced(Case& own);
+  void release_misplaced(Case& audit_case);
   // Lends the auditor what it needs, and takes back what it does not.
-  void update_shadows(Case& own);
+  void update_shadows(Case& audit_case);
   // Whether the session holds the shard, and not as a shadow.
   [[nodiscard]] bool holds(SessionId id, ShardId shard) const;
   // Whether the session holds a shard of the case itself that is due.
-  [[nodiscard]] bool holds_of(const Case& own, SessionId id) const;
-  // Hot standby (auditors.cpp): when a holder is gone, its auditor goes on with its shards from
+  [[nodiscard]] bool holds_of(const Case& audit_case, SessionId id) const;
+  // Hot standby (hot_standby.cpp): when a holder is gone, its auditor goes on with its shards from
   // where it stood, as soon as the auditor has done the case. Until then nobody is lent them.
-  void stand_by(Case& own);
-  void go_on(const Case& own, const std::vector<ShardId>& shards);
+  void stand_by(Case& audit_case);
+  void go_on(const Case& audit_case, const std::vector<ShardId>& shards);
   // The new holder's work goes on from pieces that it has done as an auditor.
   void inherit(SessionId heir, const Case& from);
   [[nodiscard]] bool is_standby(ShardId shard, CaseId id) const;
   void release(ShardId shard);
   // Whether the case still needs the shard at its auditor.
-  [[nodiscard]] bool needs(const Case& own, ShardId shard, const ShardWork& work);
+  [[nodiscard]] bool needs(const Case& audit_case, ShardId shard, const ShardWork& work);
 
   const RunSetup& run_;
   Outbox& outbox_;

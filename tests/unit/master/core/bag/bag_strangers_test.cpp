@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/master/core/bag_run.hpp"
+#include "tests/unit/master/core/bag/bag_run.hpp"
 #include "tests/unit/master/core/tasks_done.hpp"
 
 namespace gleaner {
@@ -166,8 +166,8 @@ TEST_CASE("bag: a ban undoes what a stranger did that nobody did again", "[bag]"
     master.close(eve);
   }
   master.ban("eve");
-  REQUIRE(master.outcome() == Outcome::kFalsified);
-  REQUIRE(master.done->convicted == std::vector<KeyId>{KeyId{7, 2}});
+  REQUIRE(master.trains_again<FalseWork>());
+  REQUIRE(master.reason<FalseWork>().by == std::vector<KeyId>{KeyId{7, 2}});
 }
 
 TEST_CASE("bag: a ban after a restart undoes what the ledger says the key did", "[bag]") {

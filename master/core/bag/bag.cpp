@@ -1,4 +1,4 @@
-#include "master/core/bag.hpp"
+#include "master/core/bag/bag.hpp"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common/text.hpp"
+#include "master/core/session.hpp"
 
 namespace gleaner {
 namespace {
@@ -144,8 +145,8 @@ bool Bag::is_anything_left() const {
 
 std::size_t Bag::hands(const SessionState& session) const {
   // A stranger whose work has never counted may be a liar: it gets one piece at a time.
-  if (sessions_.is_audited(session) && !session.is_proven) return 1;
-  const std::size_t threads = threads_of(session);
+  if (sessions_.is_newcomer(session)) return 1;
+  const std::size_t threads = session.threads();
   if (session.compute_us <= 0 || session.round_trip_us <= 0) return threads + 1;
   const double unit_us = session.compute_us * static_cast<double>(run_.plan.round_end(0));
   const double over_link = std::ceil(static_cast<double>(session.round_trip_us) *
@@ -254,7 +255,7 @@ bool Bag::give_one(SessionId id, SessionState& session) {
   if (theft && theft->first.first < best) {
     // A holder soon begins its last idle shards itself, one for each of its threads.
     const auto& [piece, holder] = *theft;
-    const bool is_long = index_.idle_at(holder).size() > threads_of(sessions_.at(holder));
+    const bool is_long = index_.idle_at(holder).size() > sessions_.at(holder).threads();
     const bool is_able = may_work(sessions_.at(holder));
     if ((is_long || !is_able || best == ~RoundIndex{0}) && take_idle(id, piece.second)) return true;
   }
@@ -348,183 +349,6 @@ bool Bag::take_spare(SessionId id, SessionState& session, RoundIndex end, bool i
     return true;
   }
   return false;
-}
-
-// ---- Units -------------------------------------------------------------------------------------
-
-void Bag::begin(ShardId shard, SessionId id, SessionState& session) {
-  ShardLease& lease = leases_.at(shard);
-  const LeaseRef ref{shard, lease.epoch};
-  const RoundIndex round = run_.plan.round_of(lease.next_batch);
-  if (work_.owes_scores(round, shard)) ledger_.send_scoring(id, session, ref, round, false);
-  if (round < open_end_) {
-    lease.next_batch = run_.plan.round_end(round);
-    ledger_.send_round(id, session, ref, round, false);
-    if (work_.owes_scores(round + 1, shard))
-      ledger_.send_scoring(id, session, ref, round + 1, false);
-  }
-  file(shard);
-}
-
-void Bag::begin_shadow(ShardId shard, SessionId id, SessionState& session) {
-  Shadow& shadow = shadows_.at(shard);
-  shadow.is_begun = true;
-  ShardLease& lease = shadow_leases_.at(shard);
-  const LeaseRef ref{shard, lease.epoch};
-  if (shadow.piece.is_scores) {
-    ledger_.send_scoring(id, session, ref, shadow.piece.round + 1, true);
-    return;
-  }
-  lease.next_batch = run_.plan.round_end(shadow.piece.round);
-  ledger_.send_round(id, session, ref, shadow.piece.round, true);
-}
-
-Doer Bag::doer(SessionId id, const SessionState& session) const {
-  return {session.who(id), session.is_trusted()};
-}
-
-bool Bag::is_cancelled(const SessionState& session, UnitId unit) const {
-  return !session.units.contains(unit) && ledger_.was_sent(unit);
-}
-
-Bag::Shadow* Bag::shadow_of(const UnitInFlight& unit) {
-  const auto shadow = shadows_.find(unit.leases.front().shard);
-  return shadow == shadows_.end() ? nullptr : &shadow->second;
-}
-
-Result<void> Bag::receive(SessionId id, SessionState& session, UnitResult& result) {
-  due_.insert(id);
-  if (is_cancelled(session, result.unit)) return {};
-  const Result<UnitInFlight> taken = ledger_.take(session, result.unit, UnitInFlight::Kind::kTrain);
-  if (!taken) return taken.error();
-  const UnitInFlight& unit = *taken;
-  AccountRecord& account = sessions_.account(session);
-  if (auto fits = UnitLedger::check(unit, result); !fits) {
-    ++account.units_refused;
-    return fits;
-  }
-  const ShardId shard = unit.leases.front().shard;
-  const RoundIndex round = run_.plan.round_of(unit.first);
-  ++account.units;
-  account.examples += unit.examples;
-  account.unit_examples += std::max<std::uint64_t>(1, unit.examples / run_.map.output_shards());
-  ledger_.measure(session, unit, result.compute_us);
-  const Shadow* const shadow = shadow_of(unit);
-  if (unit.audit && shadow == nullptr) return {};
-  if (unit.audit && !shadow->is_spare) {
-    work_.answered_again(shard, result);
-  } else if (unit.audit && work_.has_result(round, shard)) {
-    end_shadow(shard);
-    return {};
-  } else {
-    if (unit.audit) swap_in_spare(shard);
-    work_.answered(round, shard, doer(id, session), result);
-    meter_.shard_round(unit.examples, run_.map.output_shards(), sessions_.active());
-    review_spare(round, shard);
-  }
-  placement_.note_outstanding_commits(id, session, unit.leases);
-  file(shard);
-  return {};
-}
-
-Result<void> Bag::receive(SessionId id, SessionState& session, EvalResult& result) {
-  due_.insert(id);
-  if (is_cancelled(session, result.unit)) return {};
-  const Result<UnitInFlight> taken =
-      ledger_.take(session, result.unit, UnitInFlight::Kind::kEvaluate);
-  if (!taken) return taken.error();
-  const UnitInFlight& unit = *taken;
-  if (!ledger_.fits(unit, result)) {
-    ++sessions_.account(session).units_refused;
-    return protocol_error("a result that does not fit unit {}", raw(result.unit));
-  }
-  ++sessions_.account(session).units;
-  const ShardId shard = unit.leases.front().shard;
-  const RoundIndex checkpoint = run_.plan.round_of(unit.first);
-  const Shadow* const shadow = shadow_of(unit);
-  if (unit.audit && shadow == nullptr) return {};
-  if (unit.audit && !shadow->is_spare) {
-    work_.scored_again(shard, result);
-    shadow_leases_.note_changed(shard);
-    return {};
-  }
-  work_.scored(checkpoint, shard, doer(id, session),
-               static_cast<std::uint32_t>(unit.eval_begin / kScoreChunk), std::move(result));
-  // The holder has answered first: a spare is of no use any more.
-  const AuditPiece piece{checkpoint - 1, shard, true};
-  const bool is_scored = !work_.owes_scores(checkpoint, shard);
-  if (is_scored && shadow != nullptr && shadow->is_spare && shadow->piece == piece) {
-    end_shadow(shard);
-  }
-  file(shard);
-  return {};
-}
-
-// The holder has finished what it had begun; what it had not begun is cancelled.
-Result<void> Bag::receive(SessionId id, SessionState& session, const HandOver& part) {
-  ShardLease* const lease = leases_.find(part.lease, id);
-  if (lease == nullptr) return {};
-  if (lease->state != LeaseState::kReleasing || part.parts != 1 || !part.rows.rows.empty() ||
-      part.base_round != lease->next_commit) {
-    return protocol_error("a hand-over of shard {} that does not fit the lease",
-                          raw(part.lease.shard));
-  }
-  ledger_.cancel(session, part.lease);
-  lease->held_before = session.name();
-  leases_.release(part.lease.shard, outbox_.now());
-  return {};
-}
-
-// ---- Leases that end ---------------------------------------------------------------------------
-
-void Bag::revoke(LeaseTable& table, ShardId shard) {
-  const ShardLease& lease = table.at(shard);
-  if (lease.state == LeaseState::kFree) return;
-  const LeaseRef ref{shard, lease.epoch};
-  outbox_.send(lease.holder, Revoke{ref});
-  ledger_.cancel(sessions_.at(lease.holder), ref);
-  due_.insert(lease.holder);
-  table.release(shard, outbox_.now());
-}
-
-void Bag::end_shadow(ShardId shard) {
-  revoke(shadow_leases_, shard);
-  shadows_.erase(shard);
-  work_.stop_again(shard);
-  has_news_ = true;
-}
-
-void Bag::review_spare(RoundIndex round, ShardId shard) {
-  const auto shadow = shadows_.find(shard);
-  if (shadow == shadows_.end() || !shadow->second.is_spare) return;
-  const SessionId id = shadow_leases_.at(shard).holder;
-  const SessionState& session = sessions_.at(id);
-  const AuditPiece piece{round, shard, false};
-  const bool is_wanted =
-      shadow->second.piece == piece && work_.will_be_audited(piece) &&
-      work_.may_audit(piece, session.standing.identity, session.standing, session.is_trusted());
-  if (!is_wanted) return end_shadow(shard);
-  shadow->second.is_spare = false;
-  work_.begin_again(piece, doer(id, session));
-}
-
-void Bag::swap_in_spare(ShardId shard) {
-  revoke(leases_, shard);
-  placement_.take_over(shard);
-  shadows_.erase(shard);
-}
-
-void Bag::take_spoiled() {
-  for (const auto& [shard, round] : work_.take_spoiled()) {
-    revoke(leases_, shard);
-    if (shadows_.contains(shard)) end_shadow(shard);
-    rounds_.forget_commits(shard, round);
-    ShardLease& lease = leases_.at(shard);
-    lease.committed = std::min(lease.committed, round);
-    lease.moved_why = "what was done with it was false, and is done again";
-    file(shard);
-    has_news_ = true;
-  }
 }
 
 void Bag::session_gone(SessionId id) {

@@ -1,0 +1,59 @@
+// Measurements of the open round and of this process's life. No decision about numbers rests on
+// them. Used from the core only.
+#pragma once
+
+#include <cstdint>
+
+#include "common/model/run_plan.hpp"
+#include "common/time.hpp"
+#include "master/core/pipeline.hpp"
+#include "schema/records.hpp"
+
+namespace gleaner {
+
+class RoundMeter {
+ public:
+  // Time counts for the open round from `now` on.
+  void restart_clock(Instant now) { round_started_ = now; }
+
+  // The next round has been under way while the last one was closing.
+  void begin_round(Instant now);
+
+  void batch_applied(std::uint32_t examples) { examples_ += examples; }
+
+  // Bytes of training units, and of their results.
+  void sent(std::uint64_t bytes);
+  void received(std::uint64_t bytes);
+
+  // A result of one volunteer carried this number of examples.
+  void carried(std::uint64_t examples) { round_unit_examples_ += examples; }
+
+  // One of `shards` was trained on this number of examples, while `volunteers` were there.
+  void shard_round(std::uint64_t examples, std::uint32_t shards, std::uint32_t volunteers) {
+    shard_examples_ += examples;
+    examples_ += shard_examples_ / shards;
+    shard_examples_ %= shards;
+    carried(examples * volunteers / shards);
+  }
+
+  // The round's record.
+  [[nodiscard]] RoundRecord record(RoundIndex round, const RunPlan& plan, const RoundSums& sums,
+                                   std::uint32_t volunteers, Instant now) const;
+
+  // In this process's life.
+  [[nodiscard]] std::uint64_t examples() const { return examples_; }
+
+  [[nodiscard]] std::uint64_t unit_bytes_down() const { return unit_bytes_down_; }
+
+  [[nodiscard]] std::uint64_t unit_bytes_up() const { return unit_bytes_up_; }
+
+ private:
+  Instant round_started_{};
+  std::uint64_t examples_ = 0;
+  std::uint64_t shard_examples_ = 0;  // trained by fewer shards than there are, times these
+  std::uint64_t unit_bytes_down_ = 0, unit_bytes_up_ = 0;
+  // In the open round: bytes of units and results, and examples x volunteers they carried.
+  std::uint64_t round_bytes_down_ = 0, round_bytes_up_ = 0, round_unit_examples_ = 0;
+};
+
+}  // namespace gleaner

@@ -2,6 +2,7 @@
 // count their bytes in one way. One thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -12,6 +13,23 @@
 #include "schema/messages.hpp"
 
 namespace gleaner {
+
+// The activations of a message that a relay fills (AtRelay::kFill): those of its i-th part.
+inline std::size_t part_count(const TrainUnit& unit) {
+  return unit.batches.size();
+}
+
+inline SharedBytes& part_of(TrainUnit& unit, std::size_t i) {
+  return unit.batches[i].hidden;
+}
+
+inline std::size_t part_count(const EvalUnit&) {
+  return 1;
+}
+
+inline SharedBytes& part_of(EvalUnit& unit, std::size_t) {
+  return unit.hidden;
+}
 
 class RelayParts {
  public:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -88,7 +89,7 @@ void add_run(Settings& settings, MasterConfig& c) {
       "purpose", SettingScope::kMachine, "",
       "What the run is for, in up to 200 bytes. Whoever lends a machine is shown this, and "
       "the name of the store's folder.",
-      text_setting(c.run.purpose, "TEXT"));
+      text_setting(c.core.purpose, "TEXT"));
   settings.add("local", SettingScope::kMachine, "volunteers",
                "Volunteers that run inside this process.", integer_setting(c.run.local, 0, 256));
   settings.add(
@@ -98,7 +99,7 @@ void add_run(Settings& settings, MasterConfig& c) {
       or_auto(c.run.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
   settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
                "Training starts when N have joined.",
-               integer_setting(c.run.min_volunteers, 1, 100'000));
+               integer_setting(c.core.min_volunteers, 1, 100'000));
   settings.add("input_layer", SettingScope::kMachine, "",
                "Who holds the input layer. master: this process, in memory. volunteers: they "
                "lease its shards (model.input_shards); for data whose features make it the "
@@ -113,7 +114,7 @@ void add_run(Settings& settings, MasterConfig& c) {
   settings.add("stop_grace_s", SettingScope::kMachine, "seconds",
                "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint "
                "before the round is given up.",
-               integer_setting(c.run.stop_grace_s, 0, 86'400));
+               span_setting<std::chrono::seconds>(c.core.stop_grace, 0, 86'400));
   settings.add("disk_reserve", SettingScope::kMachine, "",
                "Training pauses while the disk of the store has less free space than this, and "
                "goes on by itself when there is more.",
@@ -201,7 +202,7 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
   settings.add("every_epochs", SettingScope::kRun, "epochs",
                "Epochs from one evaluation to the next, which takes place at the next checkpoint; "
                "0: only at the end.",
-               integer_setting(c.evaluation.every_epochs, 0, 100'000), "evaluate-every");
+               integer_setting(c.core.evaluate_every_epochs, 0, 100'000), "evaluate-every");
   settings.add("sample", SettingScope::kRun, "examples",
                "Test examples that an evaluation scores, drawn from the whole file by the seed; "
                "auto: as many as take a tenth of the training between two evaluations, but at "
@@ -267,7 +268,7 @@ void add_limits(Settings& settings, MasterConfig& c) {
       "volunteers_max", SettingScope::kMachine, "volunteers",
       "How many volunteers may take part at a time; whoever comes then is told to wait, and "
       "tries again.",
-      integer_setting(c.network.volunteers_max, 1, 100'000));
+      integer_setting(c.core.sessions_max, 1, 100'000));
   settings.add("waiting_max", SettingScope::kMachine, "connections",
                "How many connections may be open that have not introduced themselves; beyond that "
                "the one that has waited longest is closed.",
@@ -298,29 +299,29 @@ void add_network(Settings& settings, MasterConfig& c) {
                " model is the honest one whoever lies. adaptive: a stranger's first two rounds, "
                "then some. off: nothing. Volunteers that came by a trusted invite are not "
                "audited.",
-               choice_setting(c.network.audit, {"off", "adaptive", "all"}));
+               choice_setting(c.core.audit, {"off", "adaptive", "all"}));
   settings.add("audit_share", SettingScope::kMachine, "",
                "With audit = adaptive, the fraction of a stranger's later rounds that is audited, "
                "drawn so that nobody can foresee which.",
-               number_setting(c.network.audit_share, 0.001, 1.0));
+               number_setting(c.core.audit_share, 0.001, 1.0));
   settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
                "Both sides send something at least this often.",
-               integer_setting(c.network.heartbeat_ms, 10, 600'000));
+               span_setting<Millis>(c.core.heartbeat, 10, 600'000));
   settings.add(
       "silence_ms", SettingScope::kMachine, "milliseconds",
       "A volunteer that sends nothing for this time is taken for dead, and its shards go to "
       "others; more than twice heartbeat_ms.",
-      integer_setting(c.network.silence_ms, 50, 3'600'000));
+      span_setting<Millis>(c.core.silence, 50, 3'600'000));
   settings.add("join_timeout_ms", SettingScope::kMachine, "milliseconds",
                "A connection must have introduced itself within this time.",
-               integer_setting(c.network.join_timeout_ms, 100, 600'000));
+               span_setting<Millis>(c.core.join_timeout, 100, 600'000));
   settings.add("stall_s", SettingScope::kMachine, "seconds",
                "A volunteer that is there but has not answered its work for this time is let go.",
-               integer_setting(c.network.stall_s, 1, 86'400));
+               span_setting<std::chrono::seconds>(c.core.stall, 1, 86'400));
   settings.add("rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
                "After a restart, or when every volunteer was lost at once, shards wait this time"
                " for volunteers that still have them before others download them.",
-               integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
+               span_setting<Millis>(c.core.rejoin_grace, 0, 600'000));
   settings.add("farewell_s", SettingScope::kMachine, "seconds",
                "How long the port stays open after the end of a run for volunteers that were lost "
                "in its last 10 minutes, so that they learn of the end; 0: it closes at once.",
@@ -333,16 +334,16 @@ void add_scheduling(Settings& settings, MasterConfig& c) {
                          "How work is handed out. Nothing here reaches a trained number.");
   settings.add("batches_per_unit_max", SettingScope::kMachine, "batches",
                "Batches that one work unit may hold.",
-               integer_setting(c.scheduling.batches_per_unit_max, 1, kBatchesPerUnitMax));
+               integer_setting(c.core.batches_per_unit_max, 1, kBatchesPerUnitMax));
   settings.add(
       "unit_target_ms", SettingScope::kMachine, "milliseconds",
       "Time that a work unit may take a volunteer that catches up. A unit of new batches holds at "
       "most as many as a quarter of the lag.",
-      integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
+      span_setting<Millis>(c.core.unit_target, 1, 60'000));
   settings.add("balance_hysteresis", SettingScope::kMachine, "fraction",
                "Shards move between volunteers when that would make batches faster by more than "
                "this fraction, and has for some rounds.",
-               number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
+               number_setting(c.core.balance_hysteresis, 0.0, 10.0));
 }
 
 void add_output(Settings& settings, MasterConfig& c) {
@@ -454,8 +455,8 @@ Result<void> check(const MasterConfig& c) {
   if (c.run.store.empty()) {
     return invalid("There is nowhere to keep the run: give --store DIR (key run.store).");
   }
-  if (c.run.purpose.size() > kPurposeBytesMax) {
-    return invalid(fmt::format("run.purpose has {} bytes: give at most {}.", c.run.purpose.size(),
+  if (c.core.purpose.size() > kPurposeBytesMax) {
+    return invalid(fmt::format("run.purpose has {} bytes: give at most {}.", c.core.purpose.size(),
                                kPurposeBytesMax));
   }
   if (c.run.local == 0 && c.network.listen.empty()) {
@@ -468,28 +469,28 @@ Result<void> check(const MasterConfig& c) {
         "network.advertise names a host for join lines, and without --listen HOST:PORT nobody "
         "joins: give both.");
   }
-  if (c.network.listen.empty() && c.run.min_volunteers > c.run.local) {
+  if (c.network.listen.empty() && c.core.min_volunteers > c.run.local) {
     return invalid(fmt::format(
         "run.min_volunteers is {}: without --listen there are only {} local volunteers, so "
         "training would never start.",
-        c.run.min_volunteers, c.run.local));
+        c.core.min_volunteers, c.run.local));
   }
   if (c.run.fallback_local_s > 0 && c.run.local > 0) {
     return invalid(
         "run.fallback_local_s and run.local exclude each other: with --local N there are always "
         "volunteers in this process.");
   }
-  if (c.run.fallback_local_s > 0 && c.run.min_volunteers > 1) {
+  if (c.run.fallback_local_s > 0 && c.core.min_volunteers > 1) {
     return invalid(fmt::format(
         "run.min_volunteers is {}: the one volunteer of run.fallback_local_s could not start the "
         "run, so give one of them.",
-        c.run.min_volunteers));
+        c.core.min_volunteers));
   }
   if (auto page = check_page(c); !page) return page;
-  if (c.network.silence_ms <= 2 * c.network.heartbeat_ms) {
+  if (c.core.silence <= 2 * c.core.heartbeat) {
     return invalid(fmt::format(
         "network.silence_ms is {}: it must be more than twice network.heartbeat_ms ({}).",
-        c.network.silence_ms, c.network.heartbeat_ms));
+        c.core.silence.count(), c.core.heartbeat.count()));
   }
   if (c.output.quiet && c.output.verbose) {
     return invalid("output.quiet and output.verbose exclude each other: give one of them.");

@@ -302,7 +302,7 @@ Millis Sessions::time_for_unit(const SessionState& session) const {
 }
 
 Millis Sessions::time_for(Obligation obligation, const SessionState& session) const {
-  if (obligation == Obligation::kHello) return run_.config.hello_deadline;
+  if (obligation == Obligation::kHello) return run_.config.join_timeout;
   if (obligation == Obligation::kHeartbeat) return run_.config.silence;
   if (obligation == Obligation::kUnit && (is_audited(session) || run_.map.is_wide())) {
     return time_for_unit(session);

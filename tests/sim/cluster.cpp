@@ -195,9 +195,10 @@ class Cluster {
 
 CoreConfig impatient_master() {
   CoreConfig config;
+  config.audit = AuditMode::kOff;
   config.heartbeat = Millis(200);
   config.silence = Millis(2'000);
-  config.hello_deadline = Millis(1'000);
+  config.join_timeout = Millis(1'000);
   config.stop_grace = Millis(500);
   config.stall = Millis(20'000);
   config.rows_per_chunk = 3;

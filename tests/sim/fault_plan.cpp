@@ -94,7 +94,7 @@ void draw_settings(ClusterOptions& options, Draw& draw) {
   CoreConfig& master = options.master;
   master.heartbeat = draw.millis(100, 500);
   master.silence = master.heartbeat * draw.one_of({3, 5, 10});
-  master.hello_deadline = draw.millis(300, 2'000);
+  master.join_timeout = draw.millis(300, 2'000);
   master.stall = draw.millis(8'000, 40'000);
   master.stop_grace = draw.millis(50, 3'000);
   master.rejoin_grace = draw.chance(1, 4) ? Millis(0) : draw.millis(100, 4'000);

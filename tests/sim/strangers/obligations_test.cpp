@@ -103,7 +103,7 @@ ClusterOptions options_of(SmallWorld& world, AuditMode audit, std::uint64_t seed
   options.master.stranger_stall = real.stranger_stall / 10;
   options.master.forget_slowness = real.forget_slowness / 10;
   options.master.silence = real.silence / 10;
-  options.master.hello_deadline = real.hello_deadline / 10;
+  options.master.join_timeout = real.join_timeout / 10;
   return options;
 }
 
@@ -116,7 +116,7 @@ double speed_from(const ClusterResult& result, Instant begin) {
 
 // The time that a stranger has for it at most: see Sessions::time_for.
 Millis time_for(Obligation obligation, const CoreConfig& config) {
-  if (obligation == Obligation::kHello) return config.hello_deadline;
+  if (obligation == Obligation::kHello) return config.join_timeout;
   if (obligation == Obligation::kHeartbeat) return config.silence;
   return 6 * config.stranger_stall;
 }

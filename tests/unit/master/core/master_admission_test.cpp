@@ -187,7 +187,7 @@ TEST_CASE("admission: of two processes with one key the one that started last st
 TEST_CASE("admission: a connection that does not introduce itself is closed in time", "[master]") {
   MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId id = master.open();
-  const Millis deadline = tiny_core_config().hello_deadline;
+  const Millis deadline = tiny_core_config().join_timeout;
   master.tick(deadline - Micros(1));
   REQUIRE_FALSE(master.is_closed(id));
   master.tick(Micros(1));

@@ -17,7 +17,7 @@ CoreConfig sessions_config(AuditMode audit, std::uint32_t places) {
   config.shard_bytes = 1000;
   config.sessions_max = places;
   config.heartbeat = Millis(1'000);
-  config.hello_deadline = Millis(2'000);
+  config.join_timeout = Millis(2'000);
   config.silence = Millis(3'000);
   config.stall = Millis(4'000);
   config.stranger_stall = Millis(1'000);

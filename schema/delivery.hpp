@@ -44,8 +44,8 @@ inline constexpr std::size_t kTypeOf = []<typename... Types>(const std::variant<
 template <typename Type>
 inline constexpr MessageFacts kFactsOf = kMessageFacts[kTypeOf<Type>];
 
-// "the master takes no Welcome from a volunteer".
-Error misdirected(std::size_t type, std::uint8_t route);
+// The error for a message that came by none of its routes.
+Error misdirected(std::size_t type);
 
 // Calls `handle` with the message, which came by one of `Routes`. An error of kProtocol if no
 // message of its type does. `handle` returns void or a Result<void>, and takes every type that has
@@ -55,7 +55,7 @@ Result<void> deliver(Message& message, const Handle& handle) {
   return std::visit(
       [&]<typename Type>(Type& of_type) -> Result<void> {
         if constexpr ((kFactsOf<Type>.routes & Routes) == 0) {
-          return misdirected(kTypeOf<Type>, Routes);
+          return misdirected(kTypeOf<Type>);
         } else if constexpr (std::is_void_v<decltype(handle(of_type))>) {
           handle(of_type);
           return {};

@@ -2,27 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "schema/delivery.hpp"
 
 namespace gleaner {
-static_assert(
-    [] {
-      for (const MessageFacts& facts : kMessageFacts) {
-        const bool is_relayed = (facts.routes & (route::kUp | route::kDown)) != 0;
-        if (facts.routes == 0 || is_relayed == (facts.at_relay == AtRelay::kNever)) return false;
-      }
-      return true;
-    }(),
-    "every message has a route, and a relay does something with those of its volunteers");
+static_assert(std::ranges::all_of(kMessageFacts, [](const MessageFacts& facts) {
+  const bool is_relayed = (facts.routes & (route::kUp | route::kDown)) != 0;
+  return facts.routes != 0 && is_relayed == (facts.at_relay != AtRelay::kNever);
+}));
 
 Lane lane_of(const Message& message) {
-  return lane_of(message.index());
-}
-
-Lane lane_of(std::size_t type) {
-  return kMessageFacts.at(type).lane;
+  return kMessageFacts[message.index()].lane;
 }
 
 const char* message_name(const Message& message) {
@@ -33,15 +25,8 @@ const char* message_name(std::size_t index) {
   return index < kMessageFacts.size() ? kMessageFacts[index].name : "unknown message";
 }
 
-Error misdirected(std::size_t type, std::uint8_t route) {
-  const char* receiver = "the master";
-  if ((route & route::kDown) != 0) receiver = "a volunteer";
-  if ((route & route::kRelayDown) != 0) receiver = "a relay";
-  const char* sender = "the master";
-  if ((route & route::kUp) != 0) sender = "a volunteer";
-  if ((route & route::kRelayUp) != 0) sender = "a relay";
-  return {ErrorCode::kProtocol,
-          fmt::format("{} takes no {} from {}", receiver, message_name(type), sender)};
+Error misdirected(std::size_t type) {
+  return {ErrorCode::kProtocol, fmt::format("a {} is never sent this way", message_name(type))};
 }
 
 void Traffic::add(std::size_t type, std::uint64_t bytes) {

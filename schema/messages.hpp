@@ -457,8 +457,6 @@ using Message = VariantOf<void GLEANER_MESSAGES(GLEANER_MESSAGE_TYPE)>;
 #undef GLEANER_MESSAGE_TYPE
 
 Lane lane_of(const Message& message);
-// By the type's position in Message.
-Lane lane_of(std::size_t type);
 
 // Name of a message's type, for logs and errors.
 const char* message_name(const Message& message);

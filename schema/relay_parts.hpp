@@ -2,33 +2,27 @@
 // count their bytes in one way. One thread.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "common/bytes.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
 
-// The activations of a message that a relay fills (AtRelay::kFill): those of its i-th part.
-inline std::size_t part_count(const TrainUnit& unit) {
-  return unit.batches.size();
+// The activations of a message that a relay fills: AtRelay::kFill.
+inline std::vector<SharedBytes*> parts_of(TrainUnit& unit) {
+  std::vector<SharedBytes*> parts;
+  for (UnitBatch& batch : unit.batches) parts.push_back(&batch.hidden);
+  return parts;
 }
 
-inline SharedBytes& part_of(TrainUnit& unit, std::size_t i) {
-  return unit.batches[i].hidden;
-}
-
-inline std::size_t part_count(const EvalUnit&) {
-  return 1;
-}
-
-inline SharedBytes& part_of(EvalUnit& unit, std::size_t) {
-  return unit.hidden;
+inline std::vector<SharedBytes*> parts_of(EvalUnit& unit) {
+  return {&unit.hidden};
 }
 
 class RelayParts {

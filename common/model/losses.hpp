@@ -1,7 +1,6 @@
 // The list of losses that a run can train with. README.md of common/train says how to add one.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "common/model/model_config.hpp"
@@ -12,12 +11,8 @@ namespace gleaner {
 #define GLEANER_LOSSES(LOSS) LOSS(Logistic)
 
 #define GLEANER_LOSS_KIND(name) k##name,
-enum class Loss : std::uint8_t { GLEANER_LOSSES(GLEANER_LOSS_KIND) };
+enum class Loss : std::uint8_t { GLEANER_LOSSES(GLEANER_LOSS_KIND) kCount };
 #undef GLEANER_LOSS_KIND
-
-#define GLEANER_LOSS_ONE(name) +1
-inline constexpr std::size_t kLossCount = 0 GLEANER_LOSSES(GLEANER_LOSS_ONE);
-#undef GLEANER_LOSS_ONE
 
 // The configuration does not name the loss: there is one.
 inline Loss loss_of(const ModelConfig&) {

@@ -57,7 +57,7 @@ struct LossCurves {
 
 // One-vs-all: every pair is a logistic regression. README.md has its error.
 struct LogisticLoss {
-  // Of scores: the probability that the pair is true, and the loss if it is not.
+  // Gives the probability that a pair of score x is true, and its loss if it is not.
   static LossCurves of_scores(Vec x) {
     const Vec zero = Vec::zero();
     const Vec one = Vec::broadcast(1.0F);
@@ -67,8 +67,8 @@ struct LogisticLoss {
     return {Vec::div(numerator, Vec::add(one, t)), Vec::add(Vec::max(x, zero), log_of_one_plus(t))};
   }
 
-  // Of margins, -z of a true pair of score z, and z of another: the size of the derivative by z,
-  // and the loss. No cancellation.
+  // Gives the size of the derivative by the score z, and the loss. A margin is -z of a true pair
+  // and z of another, so that nothing cancels.
   static LossCurves of_margins(Vec m) { return of_scores(m); }
 
   static PairStep of_pair(float probability, float loss, float score, bool is_true) {

@@ -139,7 +139,7 @@ struct SignProjections {
   const std::int32_t* thresholds = nullptr;
 };
 
-// What a step needs of one pair of a neuron and an example.
+// A pair of a neuron and an example, as a step of one pair needs it.
 struct PairStep {
   float probability = 0;  // that the pair is true
   float delta = 0;        // derivative of the loss by the score
@@ -179,7 +179,7 @@ struct Kernels {
   // an odd number that depends on i; so it is linear in what was added.
   void (*round_gradient)(const GradientRounding& work);
 
-  LossKernels losses[kLossCount];  // by Loss
+  LossKernels losses[static_cast<std::size_t>(Loss::kCount)];  // by Loss
 
   void (*score_rows)(const ScoreBlock& block);
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -78,24 +77,11 @@ void CoreRunner::receive(Arrival arrival) {
   start(connect({std::move(arrival.link), std::move(arrival.peer), arrival.key, std::nullopt}));
 }
 
-namespace {
-
-Result<Message> decode_if_there_is_room(const Bytes& payload) {
-  try {
-    return decode(payload);
-  } catch (const std::bad_alloc&) {
-    // Nothing has been changed yet: only the one who sent it goes.
-    return Error{ErrorCode::kResources, "there is no memory for it"};
-  }
-}
-
-}  // namespace
-
 void CoreRunner::received(SessionId id, const Bytes& payload, std::size_t wire_bytes) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   if (found->second.relay) return relay_said(*found->second.relay, payload, wire_bytes);
-  Result<Message> message = decode_if_there_is_room(payload);
+  Result<Message> message = decode(payload);
   if (!found->second.standing) {
     arrived(id, found->second, message);
     if (!found->second.standing || found->second.relay) return;
@@ -276,7 +262,7 @@ void CoreRunner::admit_relay(SessionId id, const Standing& standing, const Relay
 void CoreRunner::relay_said(RelayId id, const Bytes& payload, std::size_t wire_bytes) {
   const auto found = relays_.find(id);
   if (found == relays_.end()) return;
-  Result<Message> message = decode_if_there_is_room(payload);
+  Result<Message> message = decode(payload);
   RelayEnd& relay = found->second;
   const Result<void> heard =
       message ? deliver<route::kRelayUp>(

@@ -36,9 +36,10 @@ std::size_t RelayEnd::send(std::uint32_t channel, Message message) {
   std::visit(
       [&]<typename Type>(Type& of_type) {
         if constexpr (kFactsOf<Type>.at_relay == AtRelay::kFill) {
-          if (part_of(of_type, 0)->size() < kPartBytesMin) return;
-          for (std::size_t i = 0; i < part_count(of_type); ++i) {
-            frame.parts.push_back(share(std::exchange(part_of(of_type, i), nothing()), wire_bytes));
+          const std::vector<SharedBytes*> parts = parts_of(of_type);
+          if ((*parts.front())->size() < kPartBytesMin) return;
+          for (SharedBytes* const part : parts) {
+            frame.parts.push_back(share(std::exchange(*part, nothing()), wire_bytes));
           }
         }
       },

@@ -5,6 +5,7 @@
 #include <kj/exception.h>
 
 #include <array>
+#include <new>
 
 #include "schema/wire/field_reader.hpp"
 #include "schema/wire/field_sizer.hpp"
@@ -153,10 +154,14 @@ std::size_t type_in(Envelope envelope) {
 
 Result<Message> decode(ByteView bytes) {
   const char* name = kUnnamed;
-  return read_root<wire::Envelope>(bytes, ErrorCode::kProtocol, name, [&](Envelope envelope) {
-    name = message_name(static_cast<std::size_t>(envelope.which()));
-    return kMemberReaders[type_in(envelope)](envelope);
-  });
+  try {
+    return read_root<wire::Envelope>(bytes, ErrorCode::kProtocol, name, [&](Envelope envelope) {
+      name = message_name(static_cast<std::size_t>(envelope.which()));
+      return kMemberReaders[type_in(envelope)](envelope);
+    });
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::kResources, "there is no memory for it"};
+  }
 }
 
 Result<std::size_t> type_of(ByteView bytes) {

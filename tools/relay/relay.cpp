@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
 
 #include "common/limits.hpp"
 #include "schema/delivery.hpp"
@@ -14,14 +13,6 @@ namespace {
 
 // A frame around a message of this size is still a frame.
 constexpr std::size_t kPayloadMax = kFrameBytesMax - 1024;
-
-Result<Message> decode_if_there_is_room(const Bytes& payload) {
-  try {
-    return decode(payload);
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::kResources, "there is no memory for it"};
-  }
-}
 
 Error nonsense(const std::string& what) {
   return {ErrorCode::kProtocol, "the master sends " + what};
@@ -140,7 +131,7 @@ void Relay::send(const Message& message) {
 }
 
 Result<void> Relay::hear(const Bytes& payload) {
-  Result<Message> message = decode_if_there_is_room(payload);
+  Result<Message> message = decode(payload);
   if (!message) return nonsense("nonsense: " + message.error().message);
   return deliver<route::kRelayDown>(*message, [this](auto& one) { return hear(one); });
 }
@@ -181,17 +172,21 @@ Result<void> Relay::hear(RelayFrame& frame) {
   const bool is_read = task == AtRelay::kFill ? !frame.parts.empty()
                                               : task == AtRelay::kKeep || task == AtRelay::kStrip;
   if (!is_read && frame.parts.empty()) {
-    pass_down(child->second, std::move(frame.payload), lane_of(*type));
+    pass_down(child->second, std::move(frame.payload), kMessageFacts[*type].lane);
     return {};
   }
-  Result<Message> message = decode_if_there_is_room(frame.payload);
+  Result<Message> message = decode(frame.payload);
   if (!message) return nonsense("nonsense: " + message.error().message);
   return std::visit(
       [&]<typename Type>(Type& of_type) -> Result<void> {
         constexpr AtRelay kTask = kFactsOf<Type>.at_relay;
         constexpr bool kIsDown = (kFactsOf<Type>.routes & route::kDown) != 0;
         if constexpr (kIsDown && kTask == AtRelay::kFill) {
-          if (auto whole = complete(frame, of_type); !whole) return whole;
+          auto filled = fill(parts_of(of_type), frame.parts);
+          if constexpr (requires { of_type.may_be_summed; }) {
+            if (filled && of_type.may_be_summed) filled = await_gradients(frame.channel, of_type);
+          }
+          if (!filled) return filled;
         } else if constexpr (kIsDown && kTask == AtRelay::kKeep) {
           return share(child->second, frame, of_type);
         } else if constexpr (kIsDown && kTask == AtRelay::kStrip) {
@@ -199,7 +194,7 @@ Result<void> Relay::hear(RelayFrame& frame) {
         } else {
           return nonsense(fmt::format("parts of {}", message_name(*type)));
         }
-        pass_down(child->second, encode(*message), lane_of(*type));
+        pass_down(child->second, encode(*message), kMessageFacts[*type].lane);
         return {};
       },
       *message);
@@ -230,7 +225,7 @@ void Relay::said(std::uint32_t channel, Bytes payload, std::size_t wire_bytes) {
 }
 
 bool Relay::introduce(std::uint32_t channel, Child& child, const Bytes& payload) {
-  const Result<Message> first = decode_if_there_is_room(payload);
+  const Result<Message> first = decode(payload);
   const auto refuse = [&](const Message& last) {
     send_away(channel, last);  // the child is no more
     return false;
@@ -260,7 +255,7 @@ void Relay::pass_up(std::uint32_t channel, Bytes payload) {
   }
   const AtRelay task = kMessageFacts[*type].at_relay;
   if (task == AtRelay::kAdd || task == AtRelay::kKeep) {
-    Result<Message> message = decode_if_there_is_room(payload);
+    Result<Message> message = decode(payload);
     const bool goes_on =
         !message || std::visit(
                         [&]<typename Type>(Type& of_type) {
@@ -278,7 +273,7 @@ void Relay::pass_up(std::uint32_t channel, Bytes payload) {
                         *message);
     if (!goes_on) return;
   }
-  send_up(channel, std::move(payload), lane_of(*type));
+  send_up(channel, std::move(payload), kMessageFacts[*type].lane);
   if (task == AtRelay::kAdd) flush_whole();
 }
 
@@ -334,18 +329,17 @@ void Relay::gone(std::uint32_t channel, const std::string& reason) {
 
 // ---- Sums --------------------------------------------------------------------------------------
 
-template <typename Unit>
-Result<void> Relay::complete(const RelayFrame& frame, Unit& unit) {
-  if (frame.parts.size() != part_count(unit)) return nonsense("too few parts of a unit");
-  for (std::size_t i = 0; i < frame.parts.size(); ++i) {
-    part_of(unit, i) = parts_.find(frame.parts[i]);
-    if (!part_of(unit, i)) return nonsense("a number of a part that is not there");
+Result<void> Relay::fill(const std::vector<SharedBytes*>& parts,
+                         const std::vector<std::uint64_t>& numbers) const {
+  if (parts.size() != numbers.size()) return nonsense("too few parts of a unit");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    *parts[i] = parts_.find(numbers[i]);
+    if (!*parts[i]) return nonsense("a number of a part that is not there");
   }
-  return await_gradients(frame.channel, unit);
+  return {};
 }
 
 Result<void> Relay::await_gradients(std::uint32_t channel, const TrainUnit& unit) {
-  if (!unit.may_be_summed) return {};
   std::vector<BatchIndex> indexes;
   for (const UnitBatch& one : unit.batches) {
     Batch& batch = batches_[one.batch];

@@ -144,14 +144,11 @@ class Relay {
   void gone(std::uint32_t channel, const std::string& reason);
 
   // -- sums
-  // Puts the frame's parts into the unit of training or evaluation.
-  template <typename Unit>
-  Result<void> complete(const RelayFrame& frame, Unit& unit);
-  // Waits for the unit's gradients if they may be summed.
+  // Puts the parts with these numbers where a unit lacks them.
+  Result<void> fill(const std::vector<SharedBytes*>& parts,
+                    const std::vector<std::uint64_t>& numbers) const;
+  // The unit's gradients may be summed.
   Result<void> await_gradients(std::uint32_t channel, const TrainUnit& unit);
-
-  Result<void> await_gradients(std::uint32_t, const EvalUnit&) { return {}; }
-
   // Takes the gradients out of the result. False where they are not to be summed, or do not fit.
   bool take_gradients(std::uint32_t channel, UnitResult& result);
   void await_no_more(std::map<UnitKey, std::vector<BatchIndex>>::iterator unit);

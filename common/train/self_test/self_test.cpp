@@ -193,10 +193,6 @@ void test_round_gradient(const Kernels& kernels, TestDigest& digest) {
   digest.add_all(check);
 }
 
-const LossKernels& logistic(const Kernels& kernels) {
-  return kernels.losses[static_cast<std::size_t>(Loss::kLogistic)];
-}
-
 void test_logistic(const Kernels& kernels, TestDigest& digest) {
   Values values(5);
   std::vector<float> x = special_values();
@@ -206,7 +202,7 @@ void test_logistic(const Kernels& kernels, TestDigest& digest) {
   while (x.size() < 1024) x.push_back(values.next(-8, 5));
   std::vector<float> sigmoid(x.size());
   std::vector<float> softplus(x.size());
-  logistic(kernels).curves(x.data(), sigmoid.data(), softplus.data(), x.size());
+  kernels.losses[0].curves(x.data(), sigmoid.data(), softplus.data(), x.size());
   digest.add_all(sigmoid);
   digest.add_all(softplus);
 }
@@ -238,7 +234,7 @@ void test_train_rows(const Kernels& kernels, TestDigest& digest) {
   states[2] = 0;
   const RmsRule rule{3e-3F, 0.999F, 0.001F, kFirstFraction, 1e-8F};
   for (int step = 0; step < 3; ++step) {
-    const std::int64_t loss = logistic(kernels).train_rows({.width = kWidth,
+    const std::int64_t loss = kernels.losses[0].train_rows({.width = kWidth,
                                                             .weights = weights.data(),
                                                             .biases = biases.data(),
                                                             .states = states.data(),

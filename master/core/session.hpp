@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -30,9 +29,9 @@ Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error{ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-// Obligations of volunteers towards the master, and the message that meets each. Each obligation
-// has one deadline, on the master's clock, from when it began: see Sessions::time_for and
-// Placement::due. Nothing that a volunteer says moves it.
+// Obligations of volunteers towards the master. Each obligation has one deadline, on the master's
+// clock, from when it began: see Sessions::time_for and Placement::due. Nothing that a volunteer
+// says moves it.
 enum class Obligation : std::uint8_t {
   kHello,      // to introduce itself
   kHeartbeat,  // to be heard
@@ -43,15 +42,8 @@ enum class Obligation : std::uint8_t {
   kHandOver,   // to hand a shard over
 };
 
-inline constexpr std::array kObligations{
-    Obligation::kHello, Obligation::kHeartbeat, Obligation::kOffer,   Obligation::kLoad,
-    Obligation::kUnit,  Obligation::kCommit,    Obligation::kHandOver};
-
 // "load a shard".
 const char* what_of(Obligation obligation);
-
-// The obligation that a volunteer meets with the message; nullopt for one that meets none.
-std::optional<Obligation> met_by(const Message& message);
 
 // Something that is owed.
 struct OutstandingWork {

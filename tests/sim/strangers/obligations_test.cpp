@@ -13,6 +13,7 @@
 #include "tests/sim/cluster.hpp"
 #include "tests/sim/sim_context.hpp"
 #include "tests/sim/small_world.hpp"
+#include "tests/support/obligations.hpp"
 
 namespace gleaner::sim {
 namespace {

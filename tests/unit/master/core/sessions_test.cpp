@@ -6,6 +6,7 @@
 
 #include "common/limits.hpp"
 #include "schema/versions.hpp"
+#include "tests/support/obligations.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner {

@@ -1,4 +1,6 @@
 // Whatever a stranger owes and withholds, others wait for it once, and not for long.
+#include "tests/support/obligations.hpp"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -13,7 +15,6 @@
 #include "tests/sim/cluster.hpp"
 #include "tests/sim/sim_context.hpp"
 #include "tests/sim/small_world.hpp"
-#include "tests/support/obligations.hpp"
 
 namespace gleaner::sim {
 namespace {

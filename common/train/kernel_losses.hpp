@@ -1,7 +1,7 @@
 // The losses over whole vectors of pairs, a pair being a neuron and an example. Included by
 // kernel_bodies.hpp, as it is: once a level, with that level's `Vec`. For each row NAME of
-// GLEANER_LOSSES there is a struct NAMELoss, with the members of LogisticLoss. A loss sees one pair
-// at a time, and so needs no sum over an example's neurons.
+// GLEANER_LOSSES (common/model/model_config.hpp) there is a struct NAMELoss, with the members of
+// LogisticLoss. A loss sees one pair at a time, and so needs no sum over an example's neurons.
 #pragma once
 
 #include <cstddef>

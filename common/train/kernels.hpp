@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/model/losses.hpp"
+#include "common/model/model_config.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

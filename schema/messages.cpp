@@ -26,7 +26,7 @@ const char* message_name(std::size_t index) {
 }
 
 Error misdirected(std::size_t type) {
-  return {ErrorCode::kProtocol, fmt::format("a {} is never sent this way", message_name(type))};
+  return {ErrorCode::kProtocol, fmt::format("{} is never sent this way", message_name(type))};
 }
 
 void Traffic::add(std::size_t type, std::uint64_t bytes) {

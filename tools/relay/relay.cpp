@@ -177,27 +177,22 @@ Result<void> Relay::hear(RelayFrame& frame) {
   }
   Result<Message> message = decode(frame.payload);
   if (!message) return nonsense("nonsense: " + message.error().message);
-  return std::visit(
-      [&]<typename Type>(Type& of_type) -> Result<void> {
-        constexpr AtRelay kTask = kFactsOf<Type>.at_relay;
-        constexpr bool kIsDown = (kFactsOf<Type>.routes & route::kDown) != 0;
-        if constexpr (kIsDown && kTask == AtRelay::kFill) {
-          auto filled = fill(parts_of(of_type), frame.parts);
-          if constexpr (requires { of_type.may_be_summed; }) {
-            if (filled && of_type.may_be_summed) filled = await_gradients(frame.channel, of_type);
-          }
-          if (!filled) return filled;
-        } else if constexpr (kIsDown && kTask == AtRelay::kKeep) {
-          return share(child->second, frame, of_type);
-        } else if constexpr (kIsDown && kTask == AtRelay::kStrip) {
-          of_type.thanks.reset();  // the volunteer knows this relay's key alone
-        } else {
-          return nonsense(fmt::format("parts of {}", message_name(*type)));
-        }
-        pass_down(child->second, encode(*message), kMessageFacts[*type].lane);
-        return {};
-      },
-      *message);
+  const auto read = [&]<typename Type>(Type& of_type) -> Result<void> {
+    constexpr AtRelay kTask = kFactsOf<Type>.at_relay;
+    if constexpr ((kFactsOf<Type>.routes & route::kDown) == 0 || kTask == AtRelay::kPass) {
+      return nonsense(fmt::format("parts of {}", message_name(*type)));
+    } else if constexpr (kTask == AtRelay::kFill) {
+      return complete(frame, of_type);
+    } else if constexpr (kTask == AtRelay::kKeep) {
+      return share(child->second, frame, of_type);
+    } else {
+      static_assert(kTask == AtRelay::kStrip);
+      of_type.thanks.reset();  // the volunteer knows this relay's key alone
+      pass_down(frame.channel, std::move(of_type));
+      return {};
+    }
+  };
+  return std::visit(read, *message);
 }
 
 // ---- Volunteers --------------------------------------------------------------------------------
@@ -256,22 +251,18 @@ void Relay::pass_up(std::uint32_t channel, Bytes payload) {
   const AtRelay task = kMessageFacts[*type].at_relay;
   if (task == AtRelay::kAdd || task == AtRelay::kKeep) {
     Result<Message> message = decode(payload);
-    const bool goes_on =
-        !message || std::visit(
-                        [&]<typename Type>(Type& of_type) {
-                          constexpr AtRelay kTask = kFactsOf<Type>.at_relay;
-                          if constexpr ((kFactsOf<Type>.routes & route::kUp) == 0) {
-                            return true;
-                          } else if constexpr (kTask == AtRelay::kAdd) {
-                            if (take_gradients(channel, of_type)) payload = encode(*message);
-                          } else if constexpr (kTask == AtRelay::kKeep) {
-                            if (!answer(channel, of_type)) return false;
-                            payload = encode(*message);
-                          }
-                          return true;
-                        },
-                        *message);
-    if (!goes_on) return;
+    // False: the message does not go on.
+    const auto read = [&]<typename Type>(Type& of_type) {
+      constexpr bool kIsUp = (kFactsOf<Type>.routes & route::kUp) != 0;
+      if constexpr (kIsUp && kFactsOf<Type>.at_relay == AtRelay::kAdd) {
+        if (take_gradients(channel, of_type)) payload = encode(*message);
+      } else if constexpr (kIsUp && kFactsOf<Type>.at_relay == AtRelay::kKeep) {
+        if (!answer(channel, of_type)) return false;
+        payload = encode(*message);
+      }
+      return true;
+    };
+    if (message && !std::visit(read, *message)) return;
   }
   send_up(channel, std::move(payload), kMessageFacts[*type].lane);
   if (task == AtRelay::kAdd) flush_whole();
@@ -329,13 +320,20 @@ void Relay::gone(std::uint32_t channel, const std::string& reason) {
 
 // ---- Sums --------------------------------------------------------------------------------------
 
-Result<void> Relay::fill(const std::vector<SharedBytes*>& parts,
-                         const std::vector<std::uint64_t>& numbers) const {
-  if (parts.size() != numbers.size()) return nonsense("too few parts of a unit");
+template <typename Unit>
+Result<void> Relay::complete(const RelayFrame& frame, Unit& unit) {
+  const std::vector<SharedBytes*> parts = parts_of(unit);
+  if (parts.size() != frame.parts.size()) return nonsense("too few parts of a unit");
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    *parts[i] = parts_.find(numbers[i]);
+    *parts[i] = parts_.find(frame.parts[i]);
     if (!*parts[i]) return nonsense("a number of a part that is not there");
   }
+  if constexpr (requires { unit.may_be_summed; }) {
+    if (unit.may_be_summed) {
+      if (auto awaited = await_gradients(frame.channel, unit); !awaited) return awaited;
+    }
+  }
+  pass_down(frame.channel, std::move(unit));
   return {};
 }
 

@@ -144,9 +144,9 @@ class Relay {
   void gone(std::uint32_t channel, const std::string& reason);
 
   // -- sums
-  // Puts the parts with these numbers where a unit lacks them.
-  Result<void> fill(const std::vector<SharedBytes*>& parts,
-                    const std::vector<std::uint64_t>& numbers) const;
+  // Passes on a unit of training or evaluation, with its parts.
+  template <typename Unit>
+  Result<void> complete(const RelayFrame& frame, Unit& unit);
   // The unit's gradients may be summed.
   Result<void> await_gradients(std::uint32_t channel, const TrainUnit& unit);
   // Takes the gradients out of the result. False where they are not to be summed, or do not fit.

@@ -33,22 +33,11 @@ Patience patience_of(const MasterConfig& config) {
 
 CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   CoreConfig core;
-  core.audit = config.network.audit;
-  core.audit_share = config.network.audit_share;
+  static_cast<CoreSettings&>(core) = config.core;
   core.audit_secret = random_bits();
-  core.heartbeat = Millis(config.network.heartbeat_ms);
-  core.silence = Millis(config.network.silence_ms);
-  core.join_timeout = Millis(config.network.join_timeout_ms);
   core.kernels = own_digests();
-  core.stop_grace = Millis(std::int64_t{config.run.stop_grace_s} * 1000);
-  core.stall = Millis(std::int64_t{config.network.stall_s} * 1000);
   // Local volunteers die with the master: there is nobody to wait for.
-  core.rejoin_grace = Millis(config.network.listen.empty() ? 0 : config.network.rejoin_grace_ms);
-  core.unit_target = Millis(config.scheduling.unit_target_ms);
-  core.sessions_max = config.network.volunteers_max;
-  core.min_volunteers = config.run.min_volunteers;
-  core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
-  core.hysteresis = config.scheduling.balance_hysteresis;
+  if (config.network.listen.empty()) core.rejoin_grace = Millis(0);
   if (is_wide(data.model)) {
     core.shard_bytes = WideTrainer::shard_bytes(data.model, data.wide_weights);
     core.holder_bytes = WideTrainer::holder_bytes(data.model, data.wide_weights);
@@ -59,12 +48,10 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.input_shard_bytes = InputTrainer::shard_bytes(data.model);
   core.test_fingerprint = data.test ? data.test->fingerprint() : 0;
   core.rows_per_chunk = rows_per_chunk(data.model);
-  core.evaluate_every_epochs = config.evaluation.every_epochs;
   core.test_points = data.test ? data.test->points() : 0;
   core.evaluate_sample = config.evaluation.sample.value_or(kEvaluateAll);
   core.patience = patience_of(config);
   core.run = run_title(config);
-  core.purpose = config.run.purpose;
   core.top_k = kEvaluationTopK;
   core.label_counts = data.label_counts;
   return core;

@@ -36,7 +36,7 @@ TcpLinkOptions link_options(const MasterConfig& config) {
 
 LobbyLimits lobby_limits(const MasterConfig& config) {
   LobbyLimits limits;
-  limits.introduction_time_max = Millis(config.network.join_timeout_ms);
+  limits.introduction_time_max = config.core.join_timeout;
   limits.waiting_max = config.network.waiting_max;
   limits.waiting_per_address_max = config.network.waiting_per_address_max;
   return limits;

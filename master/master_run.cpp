@@ -379,7 +379,7 @@ Result<std::vector<SettledRound>> MasterRun::settle() {
     return undone.error();
   }
   std::optional<std::uint32_t> evaluate_every_epochs;
-  if (data_.test) evaluate_every_epochs = config_.evaluation.every_epochs;
+  if (data_.test) evaluate_every_epochs = config_.core.evaluate_every_epochs;
   return settle_staged(
       store_, evaluate_every_epochs,
       [&](RoundIndex round) {
@@ -407,7 +407,7 @@ Ending MasterRun::run(bool goes_on) {
   const auto accounts = store_.accounts();
   if (!accounts) return fail(accounts.error(), ExitCode::kStore);
   make_core(*resume, goes_on);
-  thanks_.emplace(run_title(config_), config_.network.audit, *accounts);
+  thanks_.emplace(run_title(config_), config_.core.audit, *accounts);
   if (!goes_on) announce(config_, data_, resume->checkpoint, web_, console_);
   auto opened = entrance_.open({[this](Arrival arrival) { runner_->receive(std::move(arrival)); },
                                 {[this](const Gate::Verdict& verdict) { runner_->expel(verdict); },

@@ -216,7 +216,7 @@ std::optional<std::uint64_t> RunDataOpener::sample_in_effect() const {
   if (!data_.test) return std::nullopt;
   const std::uint64_t sample =
       evaluation_sample(data_.model, data_.train->summary().label_entries,
-                        config_.evaluation.every_epochs, data_.test->points());
+                        config_.core.evaluate_every_epochs, data_.test->points());
   return sample == data_.test->points() ? kEvaluateAll : sample;
 }
 

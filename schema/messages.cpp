@@ -1,31 +1,20 @@
 #include "schema/messages.hpp"
 
-#include <array>
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstddef>
-#include <variant>
+
+#include "schema/delivery.hpp"
 
 namespace gleaner {
-namespace {
-
-struct Facts {
-  const char* name;
-  Lane lane;
-  std::uint64_t Traffic::*account;  // null: nowhere besides `all`
-};
-
-#define GLEANER_MESSAGE_FACTS(type, lane, account) Facts{#type, Lane::lane, account},
-// One per type of Message.
-constexpr std::array kFacts = {GLEANER_MESSAGES(GLEANER_MESSAGE_FACTS)};
-#undef GLEANER_MESSAGE_FACTS
-
-}  // namespace
+static_assert(std::ranges::all_of(kMessageFacts, [](const MessageFacts& facts) {
+  const bool is_relayed = (facts.routes & (route::kUp | route::kDown)) != 0;
+  return facts.routes != 0 && is_relayed == (facts.at_relay != AtRelay::kNever);
+}));
 
 Lane lane_of(const Message& message) {
-  return lane_of(message.index());
-}
-
-Lane lane_of(std::size_t type) {
-  return kFacts.at(type).lane;
+  return kMessageFacts[message.index()].lane;
 }
 
 const char* message_name(const Message& message) {
@@ -33,12 +22,16 @@ const char* message_name(const Message& message) {
 }
 
 const char* message_name(std::size_t index) {
-  return index < kFacts.size() ? kFacts[index].name : "unknown message";
+  return index < kMessageFacts.size() ? kMessageFacts[index].name : "unknown message";
+}
+
+Error misdirected(std::size_t type) {
+  return {ErrorCode::kProtocol, fmt::format("{} is never sent this way", message_name(type))};
 }
 
 void Traffic::add(std::size_t type, std::uint64_t bytes) {
   all += bytes;
-  const auto account = kFacts.at(type).account;
+  const auto account = kMessageFacts.at(type).account;
   if (account != nullptr) this->*account += bytes;
 }
 

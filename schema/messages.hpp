@@ -20,6 +20,7 @@
 #include "common/model/precision.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
+#include "schema/message_table.hpp"
 #include "schema/tool_messages.hpp"
 
 namespace gleaner {
@@ -447,63 +448,15 @@ struct Traffic {
 
 // ---- All of them -------------------------------------------------------------------------------
 
-// The list of messages: type, lane, account in Traffic besides `all`. Their order is that of the
-// members of Envelope in wire/protocol.capnp, and a position is never used again. Names, encoding
-// and decoding follow from this list.
-//
-// An urgent message may go before those that were sent earlier. What the run waits for, batch by
-// batch, is urgent: units, results, what answers or asks for shards and commits. Shards and commits
-// themselves, and whatever changes who holds what, keep their order.
-// clang-format off
-#define GLEANER_MESSAGES(MESSAGE)                         \
-  MESSAGE(Hello,          kOrdered, nullptr)              \
-  MESSAGE(Welcome,        kOrdered, nullptr)              \
-  MESSAGE(Refusal,        kOrdered, nullptr)              \
-  MESSAGE(LeaseGrant,     kOrdered, &Traffic::shards)     \
-  MESSAGE(ChunkRequest,   kUrgent,  &Traffic::shards)     \
-  MESSAGE(ShardChunk,     kOrdered, &Traffic::shards)     \
-  MESSAGE(ShardReady,     kOrdered, &Traffic::shards)     \
-  MESSAGE(ReleaseRequest, kOrdered, &Traffic::shards)     \
-  MESSAGE(HandOver,       kOrdered, &Traffic::shards)     \
-  MESSAGE(Revoke,         kOrdered, &Traffic::shards)     \
-  MESSAGE(TrainUnit,      kUrgent,  &Traffic::units)      \
-  MESSAGE(UnitResult,     kUrgent,  &Traffic::units)      \
-  MESSAGE(ShardCommit,    kOrdered, &Traffic::commits)    \
-  MESSAGE(CommitCredit,   kUrgent,  &Traffic::commits)    \
-  MESSAGE(EvalUnit,       kUrgent,  &Traffic::evaluation) \
-  MESSAGE(EvalResult,     kUrgent,  &Traffic::evaluation) \
-  MESSAGE(Heartbeat,      kUrgent,  nullptr)              \
-  MESSAGE(Leaving,        kOrdered, nullptr)              \
-  MESSAGE(Goodbye,        kOrdered, nullptr)              \
-  MESSAGE(ShardOffer,     kOrdered, &Traffic::shards)     \
-  MESSAGE(Observe,        kOrdered, nullptr)              \
-  MESSAGE(RunStatus,      kOrdered, nullptr)              \
-  MESSAGE(InputUnit,      kUrgent,  &Traffic::units)      \
-  MESSAGE(InputResult,    kUrgent,  &Traffic::units)      \
-  MESSAGE(PointsRequest,  kUrgent,  &Traffic::points)     \
-  MESSAGE(Points,         kUrgent,  &Traffic::points)     \
-  MESSAGE(AccessAnswer,   kOrdered, nullptr)              \
-  MESSAGE(AccessRequest,  kOrdered, nullptr)              \
-  MESSAGE(RelayHello,     kOrdered, nullptr)              \
-  MESSAGE(RelayOpen,      kOrdered, nullptr)              \
-  MESSAGE(RelayFrame,     kOrdered, nullptr)              \
-  MESSAGE(RelayPart,      kUrgent,  &Traffic::units)      \
-  MESSAGE(RelayClose,     kOrdered, nullptr)              \
-  MESSAGE(RelaySum,       kUrgent,  &Traffic::units)      \
-  MESSAGE(RelaySplit,     kUrgent,  &Traffic::units)
-// clang-format on
-
 // The list begins with a comma.
 template <typename, typename... Types>
 using VariantOf = std::variant<Types...>;
 
-#define GLEANER_MESSAGE_TYPE(type, lane, account) , type
+#define GLEANER_MESSAGE_TYPE(type, ...) , type
 using Message = VariantOf<void GLEANER_MESSAGES(GLEANER_MESSAGE_TYPE)>;
 #undef GLEANER_MESSAGE_TYPE
 
 Lane lane_of(const Message& message);
-// By the type's position in Message.
-Lane lane_of(std::size_t type);
 
 // Name of a message's type, for logs and errors.
 const char* message_name(const Message& message);

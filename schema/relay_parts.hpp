@@ -7,11 +7,23 @@
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "common/bytes.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
+
+// The activations of a message that a relay fills: AtRelay::kFill.
+inline std::vector<SharedBytes*> parts_of(TrainUnit& unit) {
+  std::vector<SharedBytes*> parts;
+  for (UnitBatch& batch : unit.batches) parts.push_back(&batch.hidden);
+  return parts;
+}
+
+inline std::vector<SharedBytes*> parts_of(EvalUnit& unit) {
+  return {&unit.hidden};
+}
 
 class RelayParts {
  public:

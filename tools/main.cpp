@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -223,27 +222,17 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(gleaner::ExitCode::kUsage);
 }
 
-// In the groups that --help shows.
 void add_verbs(CLI::App& app, int& exit_status) {
-  using namespace gleaner;
   const std::string ungrouped = app.get_group();
-  const auto add_group = [&](const char* title,
-                             std::initializer_list<void (*)(CLI::App&, int&)> verbs) {
-    for (const auto add : verbs) add(app, exit_status);
+  const auto add_verb = [&](const char* group, void (*add)(CLI::App&, int&)) {
+    add(app, exit_status);
     for (CLI::App* verb : app.get_subcommands({})) {
-      if (verb->get_group() == ungrouped) verb->group(title);
+      if (verb->get_group() == ungrouped) verb->group(group);
     }
   };
-  add_group("Ask a run", {add_status_commands});
-  add_group("Look into a store", {add_inspect_command, add_history_command, add_plot_command,
-                                  add_diff_command, add_receipts_command, add_checkpoint_commands});
-  add_group("Check and mend", {add_verify_commands, add_backup_commands});
-  add_group("Data sets and plans", {add_dataset_commands, add_plan_command});
-  add_group("Predict and export", {add_evaluate_command, add_predict_command, add_serve_command,
-                                   add_export_command, add_import_command});
-  add_group("Admit", {add_access_commands});
-  add_group("Launch", {add_launch_command, add_relay_command});
-  add_group("This program", {add_completion_command});
+#define GLEANER_ADD_VERB(group, add) add_verb(group, gleaner::add);
+  GLEANER_VERBS(GLEANER_ADD_VERB)
+#undef GLEANER_ADD_VERB
 }
 
 }  // namespace

@@ -122,23 +122,19 @@ void Client::use(std::shared_ptr<Link> link) {
 }
 
 void Client::receive(const Bytes& payload, std::size_t wire_bytes) {
-  std::optional<Result<Message>> message;
-  try {
-    message = decode(payload);
-  } catch (const std::bad_alloc&) {
+  Result<Message> message = decode(payload);
+  if (!message && message.error().code == ErrorCode::kResources) {
     // Nothing has been changed yet; what is reported below lets go of the shards.
-  }
-  if (!message) {
     hang_up();
     handle(Disconnected{
         "this machine has less memory than --memory promises: there is none for what the master "
         "sent, and half as much is offered from now on",
         true});
-  } else if (!*message) {
+  } else if (!message) {
     hang_up();
-    handle(Disconnected{"the master sent nonsense: " + message->error().message});
+    handle(Disconnected{"the master sent nonsense: " + message.error().message});
   } else {
-    handle(MessageReceived{std::move(**message), wire_bytes});
+    handle(MessageReceived{std::move(*message), wire_bytes});
   }
 }
 

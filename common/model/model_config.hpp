@@ -16,6 +16,14 @@ enum class HiddenUnits : std::uint8_t {
   kLinear = 1,  // the sum itself
 };
 
+// The list of losses: a row NAME stands for Loss::kNAME, and for NAMELoss in
+// common/train/kernel_losses.hpp.
+#define GLEANER_LOSSES(LOSS) LOSS(Logistic)
+
+#define GLEANER_LOSS_KIND(name) k##name,
+enum class Loss : std::uint8_t { GLEANER_LOSSES(GLEANER_LOSS_KIND) kCount };
+#undef GLEANER_LOSS_KIND
+
 enum class Sampling : std::uint8_t {
   kLsh = 0,     // union of the query's buckets (plus random negatives)
   kRandom = 1,  // `active_cap` uniform negatives, for comparison
@@ -100,6 +108,11 @@ std::uint32_t epochs_per_round(const ModelConfig& config);
 // Whether output neurons have wide rows: see `hidden`.
 inline bool is_wide(const ModelConfig& config) {
   return config.hidden == 0;
+}
+
+// A configuration does not name its loss: there is one.
+inline Loss loss_of(const ModelConfig& /*config*/) {
+  return Loss::kLogistic;
 }
 
 // Whether a run's first rows are stored, since they do not follow from the configuration alone:

@@ -2,6 +2,7 @@
 // as text, and what it may be. A bound field outlives its binding. One thread at a time.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -95,6 +96,14 @@ SettingValue integer_setting(T& field, std::int64_t low, std::int64_t high) {
   return detail::integer_value(
       low, high, [&field](std::int64_t value) { field = static_cast<T>(value); },
       [&field] { return std::to_string(field); });
+}
+
+// A span of time that people give as a whole number of `Unit`.
+template <typename Unit, typename Span>
+SettingValue span_setting(Span& field, std::int64_t low, std::int64_t high) {
+  return detail::integer_value(
+      low, high, [&field](std::int64_t value) { field = Unit(value); },
+      [&field] { return std::to_string(std::chrono::duration_cast<Unit>(field).count()); });
 }
 
 template <std::floating_point T>

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "common/model/shard_rows.hpp"
+#include "common/train/kernel_losses.hpp"
 #include "common/train/kernel_vectors.hpp"
 #include "common/train/kernels.hpp"
 
@@ -75,15 +76,16 @@ void row_logits(const RowsTraining& work, const RowView& row, float bias) {
   }
 }
 
-// deltas = sigmoid(z) - y of all pairs, and their loss. With the margin m = -z for true pairs and z
-// for others, the loss is softplus(m) and |delta| = sigmoid(m): no cancellation.
+// deltas = the derivatives by the scores z of all pairs, positive unless a pair is true. Returns
+// the pairs' loss.
+template <typename PairLoss>
 std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
   std::int64_t loss = 0;
   for (std::size_t j = 0; j < pairs; j += kWidth) {
     const Vec z = Vec::load(work.logits + j);
-    const Logistic result = logistic_of(Vec::negate_true(z, work.pairs + j));
-    Vec::negate_true(result.sigmoid, work.pairs + j).store(work.deltas + j);
-    const Vec nats = Vec::min(result.softplus, Vec::broadcast(1024.0F));
+    const LossCurves curves = PairLoss::of_margins(Vec::negate_true(z, work.pairs + j));
+    Vec::negate_true(curves.slope, work.pairs + j).store(work.deltas + j);
+    const Vec nats = Vec::min(curves.nats, Vec::broadcast(1024.0F));
     const std::size_t left = pairs - j;
     loss += Vec::mul(nats, Vec::broadcast(1048576.0F)).sum_rounded(left < kWidth ? left : kWidth);
   }
@@ -204,10 +206,11 @@ void train_some_rows(const RowsTraining& work, std::size_t first, std::size_t co
 
 // A row is read by nobody but itself within a batch, so all rows may go forward before any of them
 // goes backward.
+template <typename PairLoss>
 std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
   if (work.row_count == 0) return 0;
   forward_rows(work);
-  const std::int64_t loss = pair_deltas(work, work.pair_ends[work.row_count - 1]);
+  const std::int64_t loss = pair_deltas<PairLoss>(work, work.pair_ends[work.row_count - 1]);
   backward_rows(work, rule);
   return loss;
 }
@@ -307,6 +310,9 @@ float round_delta_kernel(const float* committed, float* values, std::int8_t* lev
   return scale;
 }
 
+#define GLEANER_LOSS_KERNELS(name) \
+  {curves_kernel<name##Loss>, pair_kernel<name##Loss>, train_rows_kernel<name##Loss>},
+
 constexpr Kernels make_kernels(SimdLevel level) {
   return {.level = level,
           .dot = dot_kernel,
@@ -315,14 +321,15 @@ constexpr Kernels make_kernels(SimdLevel level) {
           .rms_steps = rms_steps_kernel,
           .dequantise = dequantise_kernel,
           .round_gradient = round_gradient_kernel,
-          .logistic = logistic_kernel,
-          .train_rows = train_rows_kernel,
+          .losses = {GLEANER_LOSSES(GLEANER_LOSS_KERNELS)},
           .score_rows = score_rows_kernel,
           .project_codes = project_codes_kernel,
           .project_rows = project_rows_kernel,
           .round_delta = round_delta_kernel,
           .add_rows = add_rows_kernel};
 }
+
+#undef GLEANER_LOSS_KERNELS
 
 }  // namespace
 }  // namespace gleaner

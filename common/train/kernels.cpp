@@ -138,6 +138,10 @@ const Kernels& default_kernels() {
   return *table;
 }
 
+const LossKernels& loss_kernels(const Kernels& kernels, const ModelConfig& model) {
+  return kernels.losses[static_cast<std::size_t>(loss_of(model))];
+}
+
 void set_default_level(SimdLevel level) {
   default_table.store(&kernels_for(level));
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/model/model_config.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -138,6 +139,24 @@ struct SignProjections {
   const std::int32_t* thresholds = nullptr;
 };
 
+// A pair of a neuron and an example, as a step of one pair needs it.
+struct PairStep {
+  float probability = 0;  // that the pair is true
+  float delta = 0;        // derivative of the loss by the score
+  float loss = 0;         // nats
+};
+
+// The arithmetic of one loss.
+struct LossKernels {
+  // Probabilities of pairs with scores x, and their losses if they are not true. Logistic:
+  // sigmoid(x) and softplus(x) = log(1 + e^x), with e^-|x| held at its value for |x| = 64 beyond.
+  void (*curves)(const float* x, float* probabilities, float* losses, std::size_t n);
+  PairStep (*pair)(float score, bool is_true);
+  // Forward, loss, backward and update. Returns the loss in 2^-20 nats: each pair's is rounded, and
+  // at most 1024 nats.
+  std::int64_t (*train_rows)(const RowsTraining& work, const RmsRule& rule);
+};
+
 struct Kernels {
   SimdLevel level;
 
@@ -160,11 +179,8 @@ struct Kernels {
   // an odd number that depends on i; so it is linear in what was added.
   void (*round_gradient)(const GradientRounding& work);
 
-  // sigmoid(x) and softplus(x) = log(1 + e^x), with e^-|x| held at its value for |x| = 64 beyond.
-  void (*logistic)(const float* x, float* sigmoid, float* softplus, std::size_t n);
-  // Forward, logistic loss, backward and update. Returns the loss in 2^-20 nats: each pair's is
-  // rounded, and at most 1024 nats.
-  std::int64_t (*train_rows)(const RowsTraining& work, const RmsRule& rule);
+  LossKernels losses[static_cast<std::size_t>(Loss::kCount)];  // by Loss
+
   void (*score_rows)(const ScoreBlock& block);
 
   // bits[p] (of 16-bit words, lowest first) = the p-th projection of `codes` is positive.
@@ -194,6 +210,9 @@ const Kernels& kernels_for(SimdLevel level);
 // The table of simd_level_from_environment, or of the level that set_default_level chose; programs
 // have reported the environment's error before.
 const Kernels& default_kernels();
+
+// The arithmetic of the model's loss.
+const LossKernels& loss_kernels(const Kernels& kernels, const ModelConfig& model);
 
 // For programs at start-up, before anything computes: self_test.hpp.
 void set_default_level(SimdLevel level);

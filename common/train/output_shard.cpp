@@ -98,10 +98,11 @@ void OutputShard::finish_loading(Team team) {
 // A part's rows of one batch in blocks, of which each is trained before the next.
 class OutputShard::BlockWalk {
  public:
-  BlockWalk(const RowsTraining& work, const RmsRule& rule, const PairLists& lists, std::size_t part,
-            std::vector<std::size_t>& block_ends)
+  BlockWalk(const RowsTraining& work, const RmsRule& rule, const LossKernels& loss,
+            const PairLists& lists, std::size_t part, std::vector<std::size_t>& block_ends)
       : work_(work),
         rule_(rule),
+        loss_kernels_(loss),
         rows_(lists.rows(part)),
         pair_ends_(lists.pair_ends(part)),
         pairs_(lists.pairs(part)),
@@ -125,7 +126,7 @@ class OutputShard::BlockWalk {
     shard.take_rows(work_, rows_.subspan(rows_done_, count), *block_ends_, pairs_ + pairs_done_,
                     scratch);
     work_.rows_after = rows_.size() - rows_done_ - count;
-    loss_ += shard.context_.kernels.train_rows(work_, rule_);
+    loss_ += loss_kernels_.train_rows(work_, rule_);
     rows_done_ += count;
     pairs_done_ += block_ends_->back();
     measure();
@@ -144,6 +145,7 @@ class OutputShard::BlockWalk {
 
   RowsTraining work_;
   RmsRule rule_;
+  const LossKernels& loss_kernels_;
   std::span<const std::uint32_t> rows_;
   std::span<const std::uint32_t> pair_ends_;
   const ActivePair* pairs_;
@@ -177,7 +179,8 @@ void OutputShard::train_part(std::span<const ShardBatch> batches, std::span<cons
                             .gradient_sums = own.sums.data(),
                             .gradient_magic = gradient_magic(config.gradient_step_log2),
                             .gradients = scratch.row_gradients.data()};
-    walks[i].emplace(work, rule_of(config, batches[i].rate), lists[i], part, own.block_ends);
+    walks[i].emplace(work, rule_of(config, batches[i].rate), loss_kernels(context_.kernels, config),
+                     lists[i], part, own.block_ends);
   }
   train_blocks(std::span(walks).first(batches.size()), scratch);
   for (std::size_t i = 0; i < batches.size(); ++i) {

@@ -43,8 +43,8 @@ Result<void> check(const MasterConfig& c) {
   if (c.run.store.empty()) {
     return invalid("There is nowhere to keep the run: give --store DIR (key run.store).");
   }
-  if (c.run.purpose.size() > kPurposeBytesMax) {
-    return invalid(fmt::format("run.purpose has {} bytes: give at most {}.", c.run.purpose.size(),
+  if (c.core.purpose.size() > kPurposeBytesMax) {
+    return invalid(fmt::format("run.purpose has {} bytes: give at most {}.", c.core.purpose.size(),
                                kPurposeBytesMax));
   }
   if (c.run.local == 0 && c.network.listen.empty()) {
@@ -57,28 +57,28 @@ Result<void> check(const MasterConfig& c) {
         "network.advertise names a host for join lines, and without --listen HOST:PORT nobody "
         "joins: give both.");
   }
-  if (c.network.listen.empty() && c.run.min_volunteers > c.run.local) {
+  if (c.network.listen.empty() && c.core.min_volunteers > c.run.local) {
     return invalid(fmt::format(
         "run.min_volunteers is {}: without --listen there are only {} local volunteers, so "
         "training would never start.",
-        c.run.min_volunteers, c.run.local));
+        c.core.min_volunteers, c.run.local));
   }
   if (c.run.fallback_local_s > 0 && c.run.local > 0) {
     return invalid(
         "run.fallback_local_s and run.local exclude each other: with --local N there are always "
         "volunteers in this process.");
   }
-  if (c.run.fallback_local_s > 0 && c.run.min_volunteers > 1) {
+  if (c.run.fallback_local_s > 0 && c.core.min_volunteers > 1) {
     return invalid(fmt::format(
         "run.min_volunteers is {}: the one volunteer of run.fallback_local_s could not start the "
         "run, so give one of them.",
-        c.run.min_volunteers));
+        c.core.min_volunteers));
   }
   if (auto page = check_page(c); !page) return page;
-  if (c.network.silence_ms <= 2 * c.network.heartbeat_ms) {
+  if (c.core.silence <= 2 * c.core.heartbeat) {
     return invalid(fmt::format(
         "network.silence_ms is {}: it must be more than twice network.heartbeat_ms ({}).",
-        c.network.silence_ms, c.network.heartbeat_ms));
+        c.core.silence.count(), c.core.heartbeat.count()));
   }
   if (c.output.quiet && c.output.verbose) {
     return invalid("output.quiet and output.verbose exclude each other: give one of them.");

@@ -2,7 +2,6 @@
 // and their meaning are documented in CONFIGURATION.md.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -78,13 +77,6 @@ inline constexpr std::uint64_t kEvaluateAll = 0;
 // Who computes the hidden units.
 enum class InputHolder : std::uint8_t { kMaster, kVolunteers };
 
-// A default of the core, in milliseconds.
-template <typename Duration>
-std::uint32_t core_ms(Duration CoreConfig::*member) {
-  return static_cast<std::uint32_t>(
-      std::chrono::duration_cast<Millis>(CoreConfig().*member).count());
-}
-
 struct MasterConfig {
   struct Data {
     std::string train;
@@ -97,13 +89,10 @@ struct MasterConfig {
 
   struct Run {
     std::string store;
-    std::string purpose;                   // told to volunteers; may be empty
     std::uint32_t local = 0;               // volunteers inside the process
     std::optional<std::uint32_t> threads;  // of the master's worker and of each local volunteer
-    std::uint32_t min_volunteers = CoreConfig().min_volunteers;
     InputHolder input_layer = InputHolder::kMaster;
-    std::uint32_t fallback_local_s = 0;  // 0: never
-    std::uint32_t stop_grace_s = core_ms(&CoreConfig::stop_grace) / 1000;
+    std::uint32_t fallback_local_s = 0;                     // 0: never
     std::uint64_t disk_reserve = std::uint64_t{256} << 20;  // bytes
     friend bool operator==(const Run&, const Run&) = default;
   };
@@ -116,7 +105,6 @@ struct MasterConfig {
   };
 
   struct Evaluation {
-    std::uint32_t every_epochs = CoreConfig().evaluate_every_epochs;  // 0: only at the end
     // Test examples that an evaluation scores, kEvaluateAll: all; unset: see evaluation_sample.hpp.
     std::optional<std::uint64_t> sample;
     std::optional<std::uint32_t>
@@ -132,28 +120,13 @@ struct MasterConfig {
     bool insecure = false;                // plain text, and anybody may join
     std::string http = "127.0.0.1:8080";  // HOST:PORT of the page; empty: none
     std::string serve_program;            // file of the portable volunteer; empty: none
-    AuditMode audit = AuditMode::kAll;    // of the work of strangers
-    double audit_share = CoreConfig().audit_share;  // of their rounds, where audits are adaptive
-    std::uint32_t heartbeat_ms = core_ms(&CoreConfig::heartbeat);
-    std::uint32_t silence_ms = core_ms(&CoreConfig::silence);
-    std::uint32_t join_timeout_ms = core_ms(&CoreConfig::join_timeout);
-    std::uint32_t stall_s = core_ms(&CoreConfig::stall) / 1000;
-    std::uint32_t rejoin_grace_ms = core_ms(&CoreConfig::rejoin_grace);
-    std::uint32_t farewell_s = 35;  // longer than volunteers wait between two attempts
+    std::uint32_t farewell_s = 35;        // longer than volunteers wait between two attempts
     std::uint64_t send_queue_bytes = std::uint64_t{64} << 20;
     std::optional<double> limit_up;  // Mbit/s; unset: none
     std::optional<double> limit_down;
-    std::uint32_t volunteers_max = CoreConfig().sessions_max;
     std::uint32_t waiting_max = 256;  // connections that have not said Hello
     std::uint32_t waiting_per_address_max = 32;
     friend bool operator==(const Network&, const Network&) = default;
-  };
-
-  struct Scheduling {
-    std::uint32_t batches_per_unit_max = CoreConfig().batches_per_unit_max;
-    std::uint32_t unit_target_ms = core_ms(&CoreConfig::unit_target);
-    double balance_hysteresis = CoreConfig().hysteresis;
-    friend bool operator==(const Scheduling&, const Scheduling&) = default;
   };
 
   struct Output {
@@ -172,7 +145,7 @@ struct MasterConfig {
   ModelOverrides model;
   Evaluation evaluation;
   Network network;
-  Scheduling scheduling;
+  CoreSettings core;
   Output output;
 
   friend bool operator==(const MasterConfig&, const MasterConfig&) = default;

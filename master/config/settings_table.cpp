@@ -1,4 +1,5 @@
 // The table of settings: from it flags, the file and the reference are made.
+#include <chrono>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -99,7 +100,7 @@ void Sections::add_run() {
       "purpose", SettingScope::kMachine, "",
       "What the run is for, in up to 200 bytes. Whoever lends a machine is shown this, and "
       "the name of the store's folder.",
-      text_setting(c.run.purpose, "TEXT"));
+      text_setting(c.core.purpose, "TEXT"));
   settings.add("local", SettingScope::kMachine, "volunteers",
                "Volunteers that run inside this process.", integer_setting(c.run.local, 0, 256));
   settings.add(
@@ -109,7 +110,7 @@ void Sections::add_run() {
       or_auto(c.run.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
   settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
                "Training starts when N have joined.",
-               integer_setting(c.run.min_volunteers, 1, 100'000));
+               integer_setting(c.core.min_volunteers, 1, 100'000));
   settings.add("input_layer", SettingScope::kMachine, "",
                "Who holds the input layer. master: this process, in memory. volunteers: they "
                "lease its shards (model.input_shards); for data whose features make it the "
@@ -124,7 +125,7 @@ void Sections::add_run() {
   settings.add("stop_grace_s", SettingScope::kMachine, "seconds",
                "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint "
                "before the round is given up.",
-               integer_setting(c.run.stop_grace_s, 0, 86'400));
+               span_setting<std::chrono::seconds>(c.core.stop_grace, 0, 86'400));
   settings.add("disk_reserve", SettingScope::kMachine, "",
                "Training pauses while the disk of the store has less free space than this, and "
                "goes on by itself when there is more.",
@@ -178,7 +179,7 @@ void Sections::add_evaluation() {
   settings.add("every_epochs", SettingScope::kRun, "epochs",
                "Epochs from one evaluation to the next, which takes place at the next checkpoint; "
                "0: only at the end.",
-               integer_setting(c.evaluation.every_epochs, 0, 100'000), "evaluate-every");
+               integer_setting(c.core.evaluate_every_epochs, 0, 100'000), "evaluate-every");
   settings.add("sample", SettingScope::kRun, "examples",
                "Test examples that an evaluation scores, drawn from the whole file by the seed; "
                "auto: as many as take a tenth of the training between two evaluations, but at "
@@ -242,7 +243,7 @@ void Sections::add_limits() {
       "volunteers_max", SettingScope::kMachine, "volunteers",
       "How many volunteers may take part at a time; whoever comes then is told to wait, and "
       "tries again.",
-      integer_setting(c.network.volunteers_max, 1, 100'000));
+      integer_setting(c.core.sessions_max, 1, 100'000));
   settings.add("waiting_max", SettingScope::kMachine, "connections",
                "How many connections may be open that have not introduced themselves; beyond that "
                "the one that has waited longest is closed.",
@@ -273,29 +274,29 @@ void Sections::add_network() {
                " model is the honest one whoever lies. adaptive: a stranger's first two rounds, "
                "then some. off: nothing. Volunteers that came by a trusted invite are not "
                "audited.",
-               choice_setting(c.network.audit, {"off", "adaptive", "all"}));
+               choice_setting(c.core.audit, {"off", "adaptive", "all"}));
   settings.add("audit_share", SettingScope::kMachine, "",
                "With audit = adaptive, the fraction of a stranger's later rounds that is audited, "
                "drawn so that nobody can foresee which.",
-               number_setting(c.network.audit_share, 0.001, 1.0));
+               number_setting(c.core.audit_share, 0.001, 1.0));
   settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
                "Both sides send something at least this often.",
-               integer_setting(c.network.heartbeat_ms, 10, 600'000));
+               span_setting<Millis>(c.core.heartbeat, 10, 600'000));
   settings.add(
       "silence_ms", SettingScope::kMachine, "milliseconds",
       "A volunteer that sends nothing for this time is taken for dead, and its shards go to "
       "others; more than twice heartbeat_ms.",
-      integer_setting(c.network.silence_ms, 50, 3'600'000));
+      span_setting<Millis>(c.core.silence, 50, 3'600'000));
   settings.add("join_timeout_ms", SettingScope::kMachine, "milliseconds",
                "A connection must have introduced itself within this time.",
-               integer_setting(c.network.join_timeout_ms, 100, 600'000));
+               span_setting<Millis>(c.core.join_timeout, 100, 600'000));
   settings.add("stall_s", SettingScope::kMachine, "seconds",
                "A volunteer that is there but has not answered its work for this time is let go.",
-               integer_setting(c.network.stall_s, 1, 86'400));
+               span_setting<std::chrono::seconds>(c.core.stall, 1, 86'400));
   settings.add("rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
                "After a restart, or when every volunteer was lost at once, shards wait this time"
                " for volunteers that still have them before others download them.",
-               integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
+               span_setting<Millis>(c.core.rejoin_grace, 0, 600'000));
   settings.add("farewell_s", SettingScope::kMachine, "seconds",
                "How long the port stays open after the end of a run for volunteers that were lost "
                "in its last 10 minutes, so that they learn of the end; 0: it closes at once.",
@@ -308,16 +309,16 @@ void Sections::add_scheduling() {
                          "How work is handed out. Nothing here reaches a trained number.");
   settings.add("batches_per_unit_max", SettingScope::kMachine, "batches",
                "Batches that one work unit may hold.",
-               integer_setting(c.scheduling.batches_per_unit_max, 1, kBatchesPerUnitMax));
+               integer_setting(c.core.batches_per_unit_max, 1, kBatchesPerUnitMax));
   settings.add(
       "unit_target_ms", SettingScope::kMachine, "milliseconds",
       "Time that a work unit may take a volunteer that catches up. A unit of new batches holds at "
       "most as many as a quarter of the lag.",
-      integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
+      span_setting<Millis>(c.core.unit_target, 1, 60'000));
   settings.add("balance_hysteresis", SettingScope::kMachine, "fraction",
                "Shards move between volunteers when that would make batches faster by more than "
                "this fraction, and has for some rounds.",
-               number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
+               number_setting(c.core.balance_hysteresis, 0.0, 10.0));
 }
 
 void Sections::add_output() {

@@ -1,6 +1,6 @@
 // Steers the master besides the model: deadlines, limits, evaluation. None of it can change a
-// number of the model, only when and where it is computed. master/run_data.cpp sets what
-// people can set and what follows from the data. The defaults of settings stand here alone.
+// number of the model, only when and where it is computed. master/core_settings.cpp sets what
+// follows from the data.
 #pragma once
 
 #include <algorithm>
@@ -32,20 +32,30 @@ enum class AuditMode : std::uint8_t {
   kAll,       // all that such volunteers do
 };
 
-struct CoreConfig {
-  Millis heartbeat{1000};        // something is sent to every volunteer at least this often
-  Millis silence{10'000};        // a volunteer silent for longer is taken for dead
-  Millis join_timeout{10'000};   // a connection must introduce itself within this
-  Millis stall{120'000};         // a volunteer with work and no answer for longer is let go
-  Millis stranger_stall{5'000};  // as `stall`, at least, for a stranger; see Sessions::time_for
-  Millis rejoin_grace{2'000};    // after a restart, free shards wait for those who have them
-  Millis stop_grace{20'000};     // how long a stop waits for the open round to become whole
-  std::uint32_t sessions_max = kOutputShardsMax;  // volunteers at a time, each with a shard
+// Settings that a person can make, with the defaults of their keys. The table of keys
+// (master/config) writes these fields.
+struct CoreSettings {
+  Millis heartbeat{1000};       // something is sent to every volunteer at least this often
+  Millis silence{10'000};       // a volunteer silent for longer is taken for dead
+  Millis join_timeout{10'000};  // a connection must introduce itself within this
+  Millis stall{120'000};        // a volunteer with work and no answer for longer is let go
+  Millis rejoin_grace{2'000};   // after a restart, free shards wait for those who have them
+  Millis stop_grace{20'000};    // how long a stop waits for the open round to become whole
+  std::uint32_t sessions_max = kOutputShardsMax;  // volunteers at a time; others are refused
   std::uint32_t min_volunteers = 1;               // volunteers that the run waits for
   std::uint32_t batches_per_unit_max = 16;
-  Micros unit_target{200'000};          // units are of about this much work, where they can be
-  double hysteresis = 0.1;              // shards move when batches could be faster by this fraction
-  std::uint32_t unbalanced_rounds = 3;  // and have been for N rounds: speeds fluctuate
+  Micros unit_target{200'000};      // units are of about this much work, where they can be
+  double balance_hysteresis = 0.1;  // shards move when batches could be faster by this fraction
+  AuditMode audit = AuditMode::kAll;
+  double audit_share = 0.1;                 // kAdaptive: of a stranger's later rounds
+  std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end
+  std::string purpose;                      // of the run, for people; may be empty
+  friend bool operator==(const CoreSettings&, const CoreSettings&) = default;
+};
+
+struct CoreConfig : CoreSettings {
+  Millis stranger_stall{5'000};  // as `stall`, at least, for a stranger; see Sessions::time_for
+  std::uint32_t unbalanced_rounds = 3;  // shards move after N rounds: speeds fluctuate
   Millis forget_slowness{60'000};       // a speed measured this long ago is doubled
   std::uint64_t shard_bytes = 0;        // what a volunteer needs for one output shard
   std::uint64_t holder_bytes = 0;       // and besides, however many it holds
@@ -54,23 +64,16 @@ struct CoreConfig {
   std::uint64_t test_fingerprint = 0;   // of the held-out data
   std::uint32_t rows_per_chunk = 1024;  // of a shard's download
   std::vector<KernelDigest> kernels;    // of this machine; volunteers must have the same
-  std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end
-  std::uint64_t test_points = 0;            // 0: no evaluation at all
-  std::uint64_t evaluate_sample = 0;        // points that an evaluation scores; 0: all of them
+  std::uint64_t test_points = 0;        // 0: no evaluation at all
+  std::uint64_t evaluate_sample = 0;    // points that an evaluation scores; 0: all of them
   Patience patience;
-  // For the people behind the volunteers: the run's name, and what its owner says that it is for.
-  std::string run;
-  std::string purpose;
+  std::string run;                     // its name, for the people behind the volunteers
   std::uint32_t evaluate_chunk = 256;  // held-out points a unit
   std::uint32_t evaluate_chunks_in_flight = 4;
   std::uint32_t top_k = 5;                  // best labels of a held-out point that are asked for
   std::vector<std::uint32_t> label_counts;  // of the training data, one a label
-  AuditMode audit = AuditMode::kOff;
-  // For kAdaptive: a stranger's first rounds, all audited; of the later ones, the fraction that is;
-  // and what makes it impossible to foresee which.
-  std::uint32_t newcomer_rounds = 2;
-  double audit_share = 0.1;
-  std::uint64_t audit_secret = 0;
+  std::uint32_t newcomer_rounds = 2;        // kAdaptive: a stranger's first rounds, all audited
+  std::uint64_t audit_secret = 0;  // kAdaptive: makes the audited rounds impossible to foresee
   // Under other modes: an earlier start was adaptive, so that checkpoints may hold unaudited work.
   bool holds_unaudited = false;
   // For tests: everything is looked at after every event, not only what it may have changed. The

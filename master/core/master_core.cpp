@@ -6,6 +6,7 @@
 
 #include "master/core/events.hpp"
 #include "master/core/session.hpp"
+#include "schema/delivery.hpp"
 
 namespace gleaner {
 namespace {
@@ -221,55 +222,52 @@ void MasterCore::on(MessageReceived& event) {
                                          message_name(event.message)));
     return;
   }
-  const Result<void> received = receive(event.session, *session, event.message);
+  const Result<void> received = deliver<route::kUp | route::kAsk>(
+      event.message, [&](auto& message) { return receive(event.session, *session, message); });
   if (!received) refuse(event.session, received.error());
 }
 
-Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& message) {
-  if (bag_) {
-    if (auto* m = std::get_if<UnitResult>(&message)) return bag_->receive(id, session, *m);
-    if (auto* m = std::get_if<EvalResult>(&message)) return bag_->receive(id, session, *m);
-    if (auto* m = std::get_if<HandOver>(&message)) return bag_->receive(id, session, *m);
-  }
-  if (auto* m = std::get_if<UnitResult>(&message)) return units_.receive(id, session, *m);
-  if (auto* m = std::get_if<InputResult>(&message)) return units_.receive(session, *m);
-  if (auto* m = std::get_if<EvalResult>(&message)) {
-    return units_.receive(id, session, *m, rounds_.checkpoint());
-  }
-  if (auto* m = std::get_if<PointsRequest>(&message)) return units_.receive(id, session, *m);
-  if (auto* m = std::get_if<ShardCommit>(&message)) return rounds_.receive(id, session, *m);
-  if (auto* m = std::get_if<ChunkRequest>(&message)) {
-    if (trials_.is_on_trial(id, m->lease)) return trials_.receive(id, *m);
-    return placement_.receive(id, session, *m);
-  }
-  if (auto* m = std::get_if<ShardReady>(&message)) {
-    if (trials_.is_on_trial(id, m->lease)) return trials_.receive(id, *m);
-    return placement_.receive(id, *m);
-  }
-  if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
-    const bool was_paused = session.is_paused();
-    sessions_.heard(session, *heartbeat);
-    if (session.is_paused() != was_paused) note_change_of(id);
-    return {};
-  }
-  // The others come seldom, and may change what the volunteer can do for others.
+Result<void> MasterCore::receive(SessionId id, SessionState& session, UnitResult& result) {
+  return bag_ ? bag_->receive(id, session, result) : units_.receive(id, session, result);
+}
+
+Result<void> MasterCore::receive(SessionId id, SessionState& session, EvalResult& result) {
+  return bag_ ? bag_->receive(id, session, result)
+              : units_.receive(id, session, result, rounds_.checkpoint());
+}
+
+Result<void> MasterCore::receive(SessionId id, SessionState& session, ChunkRequest& request) {
+  return trials_.is_on_trial(id, request.lease) ? trials_.receive(id, request)
+                                                : placement_.receive(id, session, request);
+}
+
+Result<void> MasterCore::receive(SessionId id, SessionState&, ShardReady& ready) {
+  return trials_.is_on_trial(id, ready.lease) ? trials_.receive(id, ready)
+                                              : placement_.receive(id, ready);
+}
+
+Result<void> MasterCore::receive(SessionId id, SessionState& session, HandOver& part) {
+  if (bag_) return bag_->receive(id, session, part);
   note_change_of(id);
-  if (auto* m = std::get_if<HandOver>(&message)) return placement_.receive(id, session, *m);
-  if (auto* m = std::get_if<ShardOffer>(&message)) {
-    return placement_.receive(id, session, *m, rounds_.checkpoint(), rounds_.is_folding(),
-                              rounds_.digests());
-  }
-  if (auto* m = std::get_if<Hello>(&message)) return introduce(id, session, *m);
-  if (auto* m = std::get_if<Observe>(&message)) return answer(id, session, *m);
-  if (const auto* leaving = std::get_if<Leaving>(&message)) {
-    leave(id, session, *leaving);
-  } else if (const auto* goodbye = std::get_if<Goodbye>(&message)) {
-    outbox_.close(id);
-    drop_session(id, goodbye->sentence.empty() ? "it said goodbye" : goodbye->sentence);
-  } else {
-    return protocol_error("{} is for volunteers to receive, not to send", message_name(message));
-  }
-  return {};
+  return placement_.receive(id, session, part);
+}
+
+Result<void> MasterCore::receive(SessionId id, SessionState& session, ShardOffer& offer) {
+  note_change_of(id);
+  return placement_.receive(id, session, offer, rounds_.checkpoint(), rounds_.is_folding(),
+                            rounds_.digests());
+}
+
+void MasterCore::receive(SessionId id, SessionState& session, const Heartbeat& heartbeat) {
+  const bool was_paused = session.is_paused();
+  sessions_.heard(session, heartbeat);
+  if (session.is_paused() != was_paused) note_change_of(id);
+}
+
+void MasterCore::receive(SessionId id, SessionState&, const Goodbye& goodbye) {
+  note_change_of(id);
+  outbox_.close(id);
+  drop_session(id, goodbye.sentence.empty() ? "it said goodbye" : goodbye.sentence);
 }
 
 void MasterCore::note_change_of(SessionId id) {
@@ -287,7 +285,8 @@ void MasterCore::on(const MessageSent& event) {
   }
 }
 
-Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& hello) {
+Result<void> MasterCore::receive(SessionId id, SessionState& session, Hello& hello) {
+  note_change_of(id);
   const Result<std::uint32_t> protocol = sessions_.check(session, hello);
   if (!protocol) return protocol.error();
   if (const std::optional<SessionId> old = sessions_.of_identity(session.standing.identity)) {
@@ -308,7 +307,7 @@ Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& h
   return active;
 }
 
-Result<void> MasterCore::answer(SessionId id, const SessionState& session, const Observe& observe) {
+Result<void> MasterCore::receive(SessionId id, SessionState& session, const Observe& observe) {
   const Result<std::uint32_t> protocol = sessions_.admit_observer(session, observe);
   if (!protocol) return protocol.error();
   RunStatus answer = status();
@@ -319,7 +318,8 @@ Result<void> MasterCore::answer(SessionId id, const SessionState& session, const
   return {};
 }
 
-void MasterCore::leave(SessionId id, SessionState& session, const Leaving& leaving) {
+void MasterCore::receive(SessionId id, SessionState& session, const Leaving& leaving) {
+  note_change_of(id);
   if (session.phase != SessionPhase::kActive) return;
   sessions_.leaves(id, session);
   if (!bag_) audits_.auditor_leaves(id);

@@ -111,11 +111,31 @@ class MasterCore {
   void on(const MessageSent& event);
 
   // -- messages. An error ends the session with its sentence.
-  // Hands a message to the class that it is for.
-  Result<void> receive(SessionId id, SessionState& session, Message& message);
-  Result<void> introduce(SessionId id, SessionState& session, Hello& hello);
-  Result<void> answer(SessionId id, const SessionState& session, const Observe& observe);
-  void leave(SessionId id, SessionState& session, const Leaving& leaving);
+  // Hands a message to the class that it is for. The table of messages says which types come here.
+  Result<void> receive(SessionId id, SessionState& session, Hello& hello);
+  Result<void> receive(SessionId id, SessionState& session, const Observe& observe);
+  Result<void> receive(SessionId id, SessionState& session, ShardOffer& offer);
+  Result<void> receive(SessionId id, SessionState& session, ChunkRequest& request);
+  Result<void> receive(SessionId id, SessionState& session, ShardReady& ready);
+  Result<void> receive(SessionId id, SessionState& session, HandOver& part);
+  Result<void> receive(SessionId id, SessionState& session, UnitResult& result);
+  Result<void> receive(SessionId id, SessionState& session, EvalResult& result);
+
+  Result<void> receive(SessionId, SessionState& session, const InputResult& result) {
+    return units_.receive(session, result);
+  }
+
+  Result<void> receive(SessionId id, SessionState& session, PointsRequest& request) {
+    return units_.receive(id, session, request);
+  }
+
+  Result<void> receive(SessionId id, SessionState& session, ShardCommit& part) {
+    return rounds_.receive(id, session, part);
+  }
+
+  void receive(SessionId id, SessionState& session, const Heartbeat& heartbeat);
+  void receive(SessionId id, SessionState& session, const Leaving& leaving);
+  void receive(SessionId id, SessionState& session, const Goodbye& goodbye);
 
   // Marks that the volunteer may do more or less for others from now on.
   void note_change_of(SessionId id);

@@ -119,7 +119,7 @@ bool Placement::can_do_without(SessionId id, Layer layer) const {
 void Placement::weigh_balance() {
   notice_quarantined();
   const std::vector<Holder> present = holders(Layer::kOutput);
-  const bool is_off = is_unbalanced(present, run_.map.output_shards(), run_.config.hysteresis);
+  const bool is_off = is_unbalanced(present, run_.map.output_shards(), run_.config.balance_hysteresis);
   unbalanced_rounds_ = is_off ? unbalanced_rounds_ + 1 : 0;
   explain_shares(present);
 }

@@ -29,8 +29,8 @@ Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error{ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-// Obligations of volunteers towards the master, and the message that meets each. Each obligation
-// has one deadline, on the master's clock, from when it began: see Sessions::time_for and
+// Obligations of volunteers towards the master. Each obligation has one deadline, on the master's
+// clock, from when it began: see Sessions::time_for and
 // Placement::begin_outstanding. Nothing that a volunteer says moves it.
 enum class Obligation : std::uint8_t {
   kHello,      // to introduce itself

@@ -21,11 +21,12 @@ Refusal refusal(const Error& error) {
 
 // The invite that a first message shows.
 const std::string* invite_in(const Message& first) {
-  if (const auto* hello = std::get_if<Hello>(&first)) return &hello->invite;
-  if (const auto* relay = std::get_if<RelayHello>(&first)) return &relay->invite;
-  if (const auto* observe = std::get_if<Observe>(&first)) return &observe->invite;
-  if (const auto* request = std::get_if<AccessRequest>(&first)) return &request->invite;
-  return nullptr;
+  return std::visit(
+      [](const auto& message) -> const std::string* {
+        if constexpr (requires { message.invite; }) return &message.invite;
+        return nullptr;
+      },
+      first);
 }
 
 // Refuses an introduction whose program does not speak as the master does. Volunteers and observers

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <new>
 #include <utility>
 
+#include "schema/delivery.hpp"
 #include "schema/wire/codec.hpp"
 
 namespace gleaner {
@@ -76,24 +76,11 @@ void CoreRunner::receive(Arrival arrival) {
   start(connect({std::move(arrival.link), std::move(arrival.peer), arrival.key, std::nullopt}));
 }
 
-namespace {
-
-Result<Message> decode_if_there_is_room(const Bytes& payload) {
-  try {
-    return decode(payload);
-  } catch (const std::bad_alloc&) {
-    // Nothing has been changed yet: only the one who sent it goes.
-    return Error{ErrorCode::kResources, "there is no memory for it"};
-  }
-}
-
-}  // namespace
-
 void CoreRunner::received(SessionId id, const Bytes& payload, std::size_t wire_bytes) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   if (found->second.relay) return relay_said(*found->second.relay, payload, wire_bytes);
-  Result<Message> message = decode_if_there_is_room(payload);
+  Result<Message> message = decode(payload);
   if (!found->second.standing) {
     arrived(id, found->second, message);
     if (!found->second.standing || found->second.relay) return;
@@ -274,39 +261,41 @@ void CoreRunner::admit_relay(SessionId id, const Standing& standing, const Relay
 void CoreRunner::relay_said(RelayId id, const Bytes& payload, std::size_t wire_bytes) {
   const auto found = relays_.find(id);
   if (found == relays_.end()) return;
-  Result<Message> message = decode_if_there_is_room(payload);
-  Result<void> heard =
-      message ? hear(id, found->second, *message, wire_bytes) : Result<void>(message.error());
+  Result<Message> message = decode(payload);
+  RelayEnd& relay = found->second;
+  const Result<void> heard =
+      message ? deliver<route::kRelayUp>(
+                    *message, [&](auto& one) { return hear(id, relay, one, wire_bytes); })
+              : Result<void>(message.error());
   if (heard) return;
   found->second.send(Refusal{heard.error().code, heard.error().message, true});
   found->second.link().close();
 }
 
-Result<void> CoreRunner::hear(RelayId id, RelayEnd& relay, Message& message,
-                              std::size_t wire_bytes) {
-  if (const auto* frame = std::get_if<RelayFrame>(&message)) {
-    if (const auto session = relay.session_at(frame->channel)) {
-      received(*session, frame->payload, wire_bytes);
-    }
-  } else if (auto* sum = std::get_if<RelaySum>(&message)) {
-    std::optional<RelaySummed> event = relay.summed(id, *sum, wire_bytes);
-    if (!event) return protocol_error("a sum of a channel that never was");
-    handle(std::move(*event));
-  } else if (const auto* open = std::get_if<RelayOpen>(&message)) {
-    open_channel(id, relay, *open);
-  } else if (const auto* close = std::get_if<RelayClose>(&message)) {
-    const auto session = relay.session_at(close->channel);
-    relay.close(close->channel);
-    if (session) closed(*session, close->reason);
-  } else if (std::holds_alternative<Heartbeat>(message)) {
-    relay.send(Heartbeat{});
-  } else {
-    return protocol_error("{} is not for relays to send", message_name(message));
+void CoreRunner::hear(RelayId, RelayEnd& relay, const RelayFrame& frame, std::size_t wire_bytes) {
+  if (const auto session = relay.session_at(frame.channel)) {
+    received(*session, frame.payload, wire_bytes);
   }
+}
+
+Result<void> CoreRunner::hear(RelayId id, RelayEnd& relay, RelaySum& sum, std::size_t wire_bytes) {
+  std::optional<RelaySummed> event = relay.summed(id, sum, wire_bytes);
+  if (!event) return protocol_error("a sum of a channel that never was");
+  handle(std::move(*event));
   return {};
 }
 
-void CoreRunner::open_channel(RelayId id, RelayEnd& relay, const RelayOpen& open) {
+void CoreRunner::hear(RelayId, RelayEnd& relay, const RelayClose& close, std::size_t) {
+  const auto session = relay.session_at(close.channel);
+  relay.close(close.channel);
+  if (session) closed(*session, close.reason);
+}
+
+void CoreRunner::hear(RelayId, RelayEnd& relay, const Heartbeat&, std::size_t) {
+  relay.send(Heartbeat{});
+}
+
+void CoreRunner::hear(RelayId id, RelayEnd& relay, const RelayOpen& open, std::size_t) {
   std::variant<Standing, Message> verdict = relay.standing();
   if (observer_.on_relayed) verdict = observer_.on_relayed(relay.standing(), open.key);
   if (auto* last = std::get_if<Message>(&verdict)) {

@@ -114,8 +114,12 @@ class CoreRunner {
   // -- relays
   void admit_relay(SessionId id, const Standing& standing, const RelayHello& hello);
   void relay_said(RelayId id, const Bytes& payload, std::size_t wire_bytes);
-  Result<void> hear(RelayId id, RelayEnd& relay, Message& message, std::size_t wire_bytes);
-  void open_channel(RelayId id, RelayEnd& relay, const RelayOpen& open);
+  // Messages of a relay itself. The table of messages says which types these are.
+  void hear(RelayId id, RelayEnd& relay, const RelayFrame& frame, std::size_t wire_bytes);
+  Result<void> hear(RelayId id, RelayEnd& relay, RelaySum& sum, std::size_t wire_bytes);
+  void hear(RelayId id, RelayEnd& relay, const RelayOpen& open, std::size_t wire_bytes);
+  void hear(RelayId id, RelayEnd& relay, const RelayClose& close, std::size_t wire_bytes);
+  void hear(RelayId id, RelayEnd& relay, const Heartbeat& heartbeat, std::size_t wire_bytes);
   void close_channel(const Channel& channel, std::string reason);
   void relay_closed(RelayId id, const std::string& reason);
   void perform(const SplitSum& effect);

@@ -111,8 +111,7 @@ Keeper::Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& fo
       folder_(folder),
       best_(folder, store),
       tell_(std::move(tell)),
-      may_miss_lies_(config.network.audit == AuditMode::kAdaptive &&
-                     !config.network.listen.empty()) {
+      may_miss_lies_(config.core.audit == AuditMode::kAdaptive && !config.network.listen.empty()) {
   if (!config.backup.folder.empty()) backups_.emplace(config.backup, tell_, monotonic_now());
 }
 

@@ -1,5 +1,6 @@
 #include "master/shell/relay_end.hpp"
 
+#include "schema/delivery.hpp"
 #include "schema/wire/codec.hpp"
 
 namespace gleaner {
@@ -10,10 +11,6 @@ constexpr std::size_t kPartBytesMin = 64;
 
 // Bytes that may wait to be sent to one more volunteer: the chunks that it asks for at once, units.
 constexpr std::size_t kBytesOfChannel = std::size_t{4} << 20;
-
-bool is_large(const SharedBytes& bytes) {
-  return bytes->size() >= kPartBytesMin;
-}
 
 const SharedBytes& nothing() {
   static const SharedBytes kNothing = std::make_shared<const Bytes>();
@@ -36,15 +33,17 @@ std::uint64_t RelayEnd::share(const SharedBytes& part, std::size_t& wire_bytes) 
 std::size_t RelayEnd::send(std::uint32_t channel, Message message) {
   std::size_t wire_bytes = 0;
   RelayFrame frame{channel, {}, {}};
-  if (auto* unit = std::get_if<TrainUnit>(&message);
-      unit != nullptr && is_large(unit->batches.front().hidden)) {
-    for (UnitBatch& batch : unit->batches) {
-      frame.parts.push_back(share(std::exchange(batch.hidden, nothing()), wire_bytes));
-    }
-  } else if (auto* eval = std::get_if<EvalUnit>(&message);
-             eval != nullptr && is_large(eval->hidden)) {
-    frame.parts.push_back(share(std::exchange(eval->hidden, nothing()), wire_bytes));
-  }
+  std::visit(
+      [&]<typename Type>(Type& of_type) {
+        if constexpr (kFactsOf<Type>.at_relay == AtRelay::kFill) {
+          const std::vector<SharedBytes*> parts = parts_of(of_type);
+          if ((*parts.front())->size() < kPartBytesMin) return;
+          for (SharedBytes* const part : parts) {
+            frame.parts.push_back(share(std::exchange(*part, nothing()), wire_bytes));
+          }
+        }
+      },
+      message);
   frame.payload = encode(message);
   return wire_bytes + link_->send(encode(std::move(frame)), lane_of(message));
 }

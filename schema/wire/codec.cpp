@@ -5,6 +5,7 @@
 #include <kj/exception.h>
 
 #include <array>
+#include <new>
 
 #include "schema/wire/field_reader.hpp"
 #include "schema/wire/field_sizer.hpp"
@@ -43,10 +44,12 @@ Bytes encode(const Message& message) {
   capnp::MallocMessageBuilder builder(
       std::visit([](const auto& m) { return segment_words(m); }, message));
   auto envelope = builder.initRoot<wire::Envelope>();
-#define GLEANER_MESSAGE_WRITER(type, lane, account) \
+#define GLEANER_MESSAGE_WRITER(type, ...) \
   if (const auto* from = std::get_if<type>(&message)) write(*from, envelope.init##type());
   GLEANER_MESSAGES(GLEANER_MESSAGE_WRITER)
 #undef GLEANER_MESSAGE_WRITER
+  // The envelope's members stand in the order of Message.
+  GLEANER_CHECK(static_cast<std::size_t>(envelope.which()) == message.index());
   return flatten(builder);
 }
 
@@ -117,14 +120,10 @@ Message read_member(Envelope envelope) {
   return message;
 }
 
-#define GLEANER_MESSAGE_READER(type, lane, account) &read_member<type, &Envelope::get##type>,
+#define GLEANER_MESSAGE_READER(type, ...) &read_member<type, &Envelope::get##type>,
 // In the order of the envelope's members, which is that of Message.
 constexpr std::array kMemberReaders = {GLEANER_MESSAGES(GLEANER_MESSAGE_READER)};
 #undef GLEANER_MESSAGE_READER
-
-static_assert(wire::Envelope::RELAY_SPLIT + 1 == std::variant_size_v<Message> &&
-                  kMemberReaders.size() == std::variant_size_v<Message>,
-              "the envelope's members stand in the order of Message, which names them");
 
 constexpr const char* kUnnamed = "message";
 
@@ -155,10 +154,14 @@ std::size_t type_in(Envelope envelope) {
 
 Result<Message> decode(ByteView bytes) {
   const char* name = kUnnamed;
-  return read_root<wire::Envelope>(bytes, ErrorCode::kProtocol, name, [&](Envelope envelope) {
-    name = message_name(static_cast<std::size_t>(envelope.which()));
-    return kMemberReaders[type_in(envelope)](envelope);
-  });
+  try {
+    return read_root<wire::Envelope>(bytes, ErrorCode::kProtocol, name, [&](Envelope envelope) {
+      name = message_name(static_cast<std::size_t>(envelope.which()));
+      return kMemberReaders[type_in(envelope)](envelope);
+    });
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::kResources, "there is no memory for it"};
+  }
 }
 
 Result<std::size_t> type_of(ByteView bytes) {

@@ -11,6 +11,7 @@ namespace gleaner {
 
 // An unpacked single-segment Cap'n Proto message.
 Bytes encode(const Message& message);
+// An error of kResources where there is no memory for the message.
 Result<Message> decode(ByteView bytes);
 // The position in Message of the type of an encoded message, of which nothing else is looked at.
 Result<std::size_t> type_of(ByteView bytes);

@@ -47,7 +47,8 @@ Result<void> AnsweringModel::predict(std::span<Prediction> examples, std::uint32
   const std::size_t width = entries(top_k);
   for (std::size_t i = 0; i < views.size(); ++i) {
     examples[i].predicted = predicted_labels(
-        std::span<const ScoredLabel>(*best).subspan(i * width, width), views[i].labels);
+        model_->config(), std::span<const ScoredLabel>(*best).subspan(i * width, width),
+        views[i].labels);
     for (PredictedLabel& predicted : examples[i].predicted) {
       if (why) predicted.why = model_->why(views[i], predicted.label, kContributionsShown);
     }

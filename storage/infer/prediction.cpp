@@ -15,7 +15,7 @@
 
 namespace gleaner {
 
-std::vector<float> probabilities_of(std::span<const ScoredLabel> scored) {
+std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored) {
   // Whole vectors of lanes, as the kernels want them.
   const std::size_t padded = (scored.size() + kLanes - 1) / kLanes * kLanes;
   std::vector<float> logits(padded);
@@ -24,7 +24,8 @@ std::vector<float> probabilities_of(std::span<const ScoredLabel> scored) {
   for (std::size_t i = 0; i < scored.size(); ++i) {
     if (std::isfinite(scored[i].logit)) logits[i] = scored[i].logit;
   }
-  default_kernels().logistic(logits.data(), probabilities.data(), losses.data(), padded);
+  loss_kernels(default_kernels(), model)
+      .curves(logits.data(), probabilities.data(), losses.data(), padded);
   probabilities.resize(scored.size());
   return probabilities;
 }
@@ -59,9 +60,10 @@ double shortest_decimal(float value) {
   return error == std::errc() ? result : double{value};
 }
 
-std::vector<PredictedLabel> predicted_labels(std::span<const ScoredLabel> best,
+std::vector<PredictedLabel> predicted_labels(const ModelConfig& model,
+                                             std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels) {
-  const std::vector<float> probabilities = probabilities_of(best);
+  const std::vector<float> probabilities = probabilities_of(model, best);
   std::vector<PredictedLabel> predicted;
   for (std::size_t i = 0; i < best.size() && std::isfinite(best[i].logit); ++i) {
     predicted.push_back({best[i].label, best[i].logit, probabilities[i],

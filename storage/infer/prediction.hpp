@@ -10,6 +10,7 @@
 
 #include "common/data/name_table.hpp"
 #include "common/data/point_parser.hpp"
+#include "common/model/model_config.hpp"
 
 namespace gleaner {
 
@@ -27,9 +28,9 @@ struct Contribution {
   friend bool operator==(const Contribution&, const Contribution&) = default;
 };
 
-// The logistic function of each logit, to the same bits on every machine; of one that is not
-// finite, any number.
-std::vector<float> probabilities_of(std::span<const ScoredLabel> scored);
+// The probability that each label is true, by the model's loss, to the same bits on every machine.
+// A logit that is not finite gives any number.
+std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored);
 
 // Readable names, as far as there are any.
 struct PredictNames {
@@ -67,7 +68,8 @@ std::vector<std::size_t> strongest_features(const Point& point, std::size_t coun
 
 // The labels that the model proposes for an example whose true labels, ascending, are `labels`.
 // `best` as StoredModel::top gives it; entries that the tables could not fill are left out.
-std::vector<PredictedLabel> predicted_labels(std::span<const ScoredLabel> best,
+std::vector<PredictedLabel> predicted_labels(const ModelConfig& model,
+                                             std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels);
 
 // The shortest decimal that reads back as the same float: 8.49 rather than 8.489999771118164.

@@ -49,6 +49,7 @@ ClusterOptions options_of(const Bench& bench, const Setting& setting, const Work
   options.join_spread_ms = 1;
   // As the programs come: real deadlines, nothing shrunk.
   options.master = CoreConfig{};
+  options.master.audit = AuditMode::kOff;
   options.master.min_volunteers = setting.volunteers;
   options.volunteer = volunteer::VolunteerCoreConfig{};
   options.link = {Micros(5'000), Micros(50'000), setting.link_mbit * kMegabit};

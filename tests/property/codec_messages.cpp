@@ -353,7 +353,7 @@ Message random_one(Rng& rng) {
   return message;
 }
 
-#define GLEANER_RANDOM_MESSAGE(type, lane, account) &random_one<type>,
+#define GLEANER_RANDOM_MESSAGE(type, ...) &random_one<type>,
 constexpr std::array kRandomMessages = {GLEANER_MESSAGES(GLEANER_RANDOM_MESSAGE)};
 #undef GLEANER_RANDOM_MESSAGE
 

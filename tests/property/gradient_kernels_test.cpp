@@ -109,7 +109,8 @@ TEST_CASE("kernels: a pair's share of a gradient is rounded to a unit", "[kernel
                             .logits = logits.data(),
                             .deltas = deltas.data(),
                             .gradients = gradients.data()};
-    (void)kernels_for(level).train_rows(work, {1e-3F, 0.999F, 0.001F, kFirstFraction, 1e-8F});
+    (void)kernels_for(level).losses[0].train_rows(work,
+                                                  {1e-3F, 0.999F, 0.001F, kFirstFraction, 1e-8F});
     for (std::size_t i = 0; i < 16; ++i) {
       const auto units =
           static_cast<std::int32_t>(sums[i] - std::bit_cast<std::uint32_t>(gradient_magic(-10)));

@@ -158,7 +158,7 @@ struct RowsCase {
             .gradients = gradients.data()};
   }
 
-  void run(const Kernels& kernels) { loss = kernels.train_rows(work(), rule); }
+  void run(const Kernels& kernels) { loss = kernels.losses[0].train_rows(work(), rule); }
 };
 
 }  // namespace gleaner

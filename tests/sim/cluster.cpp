@@ -195,6 +195,7 @@ class Cluster {
 
 CoreConfig impatient_master() {
   CoreConfig config;
+  config.audit = AuditMode::kOff;
   config.heartbeat = Millis(200);
   config.silence = Millis(2'000);
   config.join_timeout = Millis(1'000);

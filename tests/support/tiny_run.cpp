@@ -29,6 +29,7 @@ ModelConfig tiny_model() {
 
 CoreConfig tiny_core_config(const ModelConfig& model) {
   CoreConfig config;
+  config.audit = AuditMode::kOff;
   config.batches_per_unit_max = 2;
   config.rows_per_chunk = 2;
   config.evaluate_chunk = 4;

@@ -15,6 +15,7 @@
 #include "common/net/transports.hpp"
 #include "common/result.hpp"
 #include "master/door/access_file.hpp"
+#include "schema/delivery.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/codec.hpp"
 #include "storage/engine/master_note.hpp"
@@ -42,6 +43,7 @@ asio::awaitable<void> converse(HostPort where, TcpLinkOptions options, Bytes que
 
 template <typename Answer>
 Result<Answer> ask(const MasterAddress& address, const Message& question) {
+  static_assert((kFactsOf<Answer>.routes & route::kAnswer) != 0);
   const auto failed = [&](ErrorCode code, const std::string& what) {
     return Error{code, fmt::format("the master at {}: {}", to_text(address.where), what)};
   };

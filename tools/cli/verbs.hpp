@@ -1,6 +1,7 @@
-// The verbs of `gleaner`, by kind. Each function adds one or more sub-commands to `app`: the one
-// that the command line names runs while `app` parses it, and puts the exit status, which its
-// --help lists, into `exit_status`, which must outlive the parsing.
+// The list of the verbs of `gleaner`, in the groups and the order of its --help. Each function adds
+// one or more sub-commands to `app`: the one that the command line names runs while `app` parses
+// it, and puts the exit status, which its --help lists, into `exit_status`, which must outlive the
+// parsing.
 #pragma once
 
 namespace CLI {
@@ -9,36 +10,31 @@ class App;
 
 namespace gleaner {
 
-// -- ask a run, look into a store
-void add_status_commands(CLI::App& app, int& exit_status);
-void add_inspect_command(CLI::App& app, int& exit_status);
-void add_history_command(CLI::App& app, int& exit_status);
-void add_plot_command(CLI::App& app, int& exit_status);
-void add_diff_command(CLI::App& app, int& exit_status);
-void add_receipts_command(CLI::App& app, int& exit_status);
+// `import` does not return when it starts a run: the process becomes gleaner-master.
+#define GLEANER_VERBS(VERB)                          \
+  VERB("Ask a run", add_status_commands)             \
+  VERB("Look into a store", add_inspect_command)     \
+  VERB("Look into a store", add_history_command)     \
+  VERB("Look into a store", add_plot_command)        \
+  VERB("Look into a store", add_diff_command)        \
+  VERB("Look into a store", add_receipts_command)    \
+  VERB("Look into a store", add_checkpoint_commands) \
+  VERB("Check and mend", add_verify_commands)        \
+  VERB("Check and mend", add_backup_commands)        \
+  VERB("Data sets and plans", add_dataset_commands)  \
+  VERB("Data sets and plans", add_plan_command)      \
+  VERB("Predict and export", add_evaluate_command)   \
+  VERB("Predict and export", add_predict_command)    \
+  VERB("Predict and export", add_serve_command)      \
+  VERB("Predict and export", add_export_command)     \
+  VERB("Predict and export", add_import_command)     \
+  VERB("Admit", add_access_commands)                 \
+  VERB("Launch", add_launch_command)                 \
+  VERB("Launch", add_relay_command)                  \
+  VERB("This program", add_completion_command)
 
-// -- keep a run whole
-void add_checkpoint_commands(CLI::App& app, int& exit_status);
-void add_verify_commands(CLI::App& app, int& exit_status);
-void add_backup_commands(CLI::App& app, int& exit_status);
-
-// -- data sets and plans
-void add_dataset_commands(CLI::App& app, int& exit_status);
-void add_plan_command(CLI::App& app, int& exit_status);
-
-// -- models. `import` does not return when it starts a run: the process becomes gleaner-master.
-void add_evaluate_command(CLI::App& app, int& exit_status);
-void add_predict_command(CLI::App& app, int& exit_status);
-void add_serve_command(CLI::App& app, int& exit_status);
-void add_export_command(CLI::App& app, int& exit_status);
-void add_import_command(CLI::App& app, int& exit_status);
-
-// -- who takes part
-void add_access_commands(CLI::App& app, int& exit_status);
-void add_launch_command(CLI::App& app, int& exit_status);
-void add_relay_command(CLI::App& app, int& exit_status);
-
-// -- the program itself
-void add_completion_command(CLI::App& app, int& exit_status);
+#define GLEANER_VERB_DECLARATION(group, add) void add(CLI::App& app, int& exit_status);
+GLEANER_VERBS(GLEANER_VERB_DECLARATION)
+#undef GLEANER_VERB_DECLARATION
 
 }  // namespace gleaner

@@ -190,7 +190,7 @@ Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t to
     best.labels.push_back(label.label);
     best.logits.push_back(label.logit);
   }
-  best.probabilities = probabilities_of(*scored);
+  best.probabilities = probabilities_of(model_->config(), *scored);
   return best;
 }
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
 
 #include "common/limits.hpp"
+#include "schema/delivery.hpp"
 #include "schema/wire/codec.hpp"
 
 namespace gleaner {
@@ -13,20 +13,6 @@ namespace {
 
 // A frame around a message of this size is still a frame.
 constexpr std::size_t kPayloadMax = kFrameBytesMax - 1024;
-
-template <typename Type>
-std::size_t position_of() {
-  static const std::size_t kPosition = Message(Type{}).index();
-  return kPosition;
-}
-
-Result<Message> decode_if_there_is_room(const Bytes& payload) {
-  try {
-    return decode(payload);
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::kResources, "there is no memory for it"};
-  }
-}
 
 Error nonsense(const std::string& what) {
   return {ErrorCode::kProtocol, "the master sends " + what};
@@ -145,30 +131,25 @@ void Relay::send(const Message& message) {
 }
 
 Result<void> Relay::hear(const Bytes& payload) {
-  Result<Message> message = decode_if_there_is_room(payload);
+  Result<Message> message = decode(payload);
   if (!message) return nonsense("nonsense: " + message.error().message);
-  if (auto* frame = std::get_if<RelayFrame>(&*message)) return hear(*frame);
-  if (auto* part = std::get_if<RelayPart>(&*message)) {
-    if (parts_.add(std::move(part->bytes)) != part->number) return nonsense("parts out of order");
-  } else if (const auto* close = std::get_if<RelayClose>(&*message)) {
-    if (const auto child = children_.find(close->channel); child != children_.end()) {
-      child->second.arrival.link->close();
-    }
-  } else if (const auto* wanted = std::get_if<RelaySplit>(&*message)) {
-    split(*wanted);
-  } else if (std::holds_alternative<Heartbeat>(*message)) {
-    if (!std::exchange(is_accepted_, true)) {
-      backoff_.reset();
-      options_.on_log(LogLevel::kInfo, "the master is there");
-    }
-  } else if (const auto* refusal = std::get_if<Refusal>(&*message)) {
-    hear(*refusal);
-  } else if (const auto* goodbye = std::get_if<Goodbye>(&*message)) {
-    if (goodbye->code == ErrorCode::kFinished) exit({});
-  } else {
-    return nonsense(fmt::format("{}, which is not for relays", message_name(*message)));
-  }
+  return deliver<route::kRelayDown>(*message, [this](auto& one) { return hear(one); });
+}
+
+Result<void> Relay::hear(RelayPart& part) {
+  if (parts_.add(std::move(part.bytes)) != part.number) return nonsense("parts out of order");
   return {};
+}
+
+void Relay::hear(const RelayClose& close) {
+  const auto child = children_.find(close.channel);
+  if (child != children_.end()) child->second.arrival.link->close();
+}
+
+void Relay::hear(const Heartbeat&) {
+  if (std::exchange(is_accepted_, true)) return;
+  backoff_.reset();
+  options_.on_log(LogLevel::kInfo, "the master is there");
 }
 
 void Relay::hear(const Refusal& refusal) {
@@ -178,30 +159,40 @@ void Relay::hear(const Refusal& refusal) {
   exit(Error{refusal.code, sentence});
 }
 
+void Relay::hear(const Goodbye& goodbye) {
+  if (goodbye.code == ErrorCode::kFinished) exit({});
+}
+
 Result<void> Relay::hear(RelayFrame& frame) {
   const auto child = children_.find(frame.channel);
   if (child == children_.end()) return {};  // it has gone meanwhile
   const auto type = type_of(frame.payload);
   if (!type) return nonsense("nonsense: " + type.error().message);
-  if (*type == position_of<Points>()) return share(child->second, frame);
-  if (frame.parts.empty() && *type != position_of<Goodbye>()) {
-    pass_down(child->second, std::move(frame.payload), lane_of(*type));
+  const AtRelay task = kMessageFacts[*type].at_relay;
+  const bool is_read = task == AtRelay::kFill ? !frame.parts.empty()
+                                              : task == AtRelay::kKeep || task == AtRelay::kStrip;
+  if (!is_read && frame.parts.empty()) {
+    pass_down(child->second, std::move(frame.payload), kMessageFacts[*type].lane);
     return {};
   }
-  Result<Message> message = decode_if_there_is_room(frame.payload);
+  Result<Message> message = decode(frame.payload);
   if (!message) return nonsense("nonsense: " + message.error().message);
-  if (auto* unit = std::get_if<TrainUnit>(&*message)) {
-    if (auto whole = complete(frame.channel, *unit, frame); !whole) return whole;
-  } else if (auto* eval = std::get_if<EvalUnit>(&*message)) {
-    eval->hidden = parts_.find(frame.parts.front());
-    if (!eval->hidden) return nonsense("a number of a part that is not there");
-  } else if (auto* goodbye = std::get_if<Goodbye>(&*message)) {
-    goodbye->thanks.reset();  // the volunteer knows this relay's key alone
-  } else {
-    return nonsense(fmt::format("parts of {}", message_name(*message)));
-  }
-  pass_down(child->second, encode(*message), lane_of(*type));
-  return {};
+  const auto read = [&]<typename Type>(Type& of_type) -> Result<void> {
+    constexpr AtRelay kTask = kFactsOf<Type>.at_relay;
+    if constexpr ((kFactsOf<Type>.routes & route::kDown) == 0 || kTask == AtRelay::kPass) {
+      return nonsense(fmt::format("parts of {}", message_name(*type)));
+    } else if constexpr (kTask == AtRelay::kFill) {
+      return complete(frame, of_type);
+    } else if constexpr (kTask == AtRelay::kKeep) {
+      return share(child->second, frame, of_type);
+    } else {
+      static_assert(kTask == AtRelay::kStrip);
+      of_type.thanks.reset();  // the volunteer knows this relay's key alone
+      pass_down(frame.channel, std::move(of_type));
+      return {};
+    }
+  };
+  return std::visit(read, *message);
 }
 
 // ---- Volunteers --------------------------------------------------------------------------------
@@ -229,7 +220,7 @@ void Relay::said(std::uint32_t channel, Bytes payload, std::size_t wire_bytes) {
 }
 
 bool Relay::introduce(std::uint32_t channel, Child& child, const Bytes& payload) {
-  const Result<Message> first = decode_if_there_is_room(payload);
+  const Result<Message> first = decode(payload);
   const auto refuse = [&](const Message& last) {
     send_away(channel, last);  // the child is no more
     return false;
@@ -257,19 +248,24 @@ void Relay::pass_up(std::uint32_t channel, Bytes payload) {
     const std::string why = type ? "a message that is too long" : type.error().message;
     return send_away(channel, Refusal{ErrorCode::kProtocol, why, false});
   }
-  const bool is_result = *type == position_of<UnitResult>();
-  if (is_result) {
-    Result<Message> result = decode_if_there_is_room(payload);
-    if (result && take_gradients(channel, std::get<UnitResult>(*result))) payload = encode(*result);
-  } else if (*type == position_of<PointsRequest>()) {
-    Result<Message> request = decode_if_there_is_room(payload);
-    if (request) {
-      if (!answer(channel, std::get<PointsRequest>(*request))) return;
-      payload = encode(*request);
-    }
+  const AtRelay task = kMessageFacts[*type].at_relay;
+  if (task == AtRelay::kAdd || task == AtRelay::kKeep) {
+    Result<Message> message = decode(payload);
+    // False: the message does not go on.
+    const auto read = [&]<typename Type>(Type& of_type) {
+      constexpr bool kIsUp = (kFactsOf<Type>.routes & route::kUp) != 0;
+      if constexpr (kIsUp && kFactsOf<Type>.at_relay == AtRelay::kAdd) {
+        if (take_gradients(channel, of_type)) payload = encode(*message);
+      } else if constexpr (kIsUp && kFactsOf<Type>.at_relay == AtRelay::kKeep) {
+        if (!answer(channel, of_type)) return false;
+        payload = encode(*message);
+      }
+      return true;
+    };
+    if (message && !std::visit(read, *message)) return;
   }
-  send_up(channel, std::move(payload), lane_of(*type));
-  if (is_result) flush_whole();
+  send_up(channel, std::move(payload), kMessageFacts[*type].lane);
+  if (task == AtRelay::kAdd) flush_whole();
 }
 
 void Relay::send_up(std::uint32_t channel, Bytes payload, Lane lane) {
@@ -291,11 +287,9 @@ bool Relay::answer(std::uint32_t channel, PointsRequest& request) {
   return !request.points.empty();
 }
 
-Result<void> Relay::share(Child& child, RelayFrame& frame) {
-  const Result<Message> points = decode_if_there_is_room(frame.payload);
-  if (!points) return nonsense("nonsense: " + points.error().message);
-  auto others = examples_.take(frame.channel, std::get<Points>(*points));
-  pass_down(child, std::move(frame.payload), lane_of(*points));
+Result<void> Relay::share(Child& child, RelayFrame& frame, const Points& points) {
+  auto others = examples_.take(frame.channel, points);
+  pass_down(child, std::move(frame.payload), kFactsOf<Points>.lane);
   for (auto& [channel, some] : others) pass_down(channel, std::move(some));
   return {};
 }
@@ -318,7 +312,7 @@ void Relay::gone(std::uint32_t channel, const std::string& reason) {
   while (unit != awaited_.end() && unit->first.first == channel) await_no_more(unit++);
   if (!is_known) return;
   for (auto& [other, request] : examples_.leave(channel)) {
-    send_up(other, encode(std::move(request)), lane_of(position_of<PointsRequest>()));
+    send_up(other, encode(std::move(request)), kFactsOf<PointsRequest>.lane);
   }
   flush_whole();
   send(RelayClose{channel, reason});
@@ -326,13 +320,24 @@ void Relay::gone(std::uint32_t channel, const std::string& reason) {
 
 // ---- Sums --------------------------------------------------------------------------------------
 
-Result<void> Relay::complete(std::uint32_t channel, TrainUnit& unit, const RelayFrame& frame) {
-  if (unit.batches.size() != frame.parts.size()) return nonsense("too few parts of a unit");
-  for (std::size_t i = 0; i < unit.batches.size(); ++i) {
-    unit.batches[i].hidden = parts_.find(frame.parts[i]);
-    if (!unit.batches[i].hidden) return nonsense("a number of a part that is not there");
+template <typename Unit>
+Result<void> Relay::complete(const RelayFrame& frame, Unit& unit) {
+  const std::vector<SharedBytes*> parts = parts_of(unit);
+  if (parts.size() != frame.parts.size()) return nonsense("too few parts of a unit");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    *parts[i] = parts_.find(frame.parts[i]);
+    if (!*parts[i]) return nonsense("a number of a part that is not there");
   }
-  if (!unit.may_be_summed) return {};
+  if constexpr (requires { unit.may_be_summed; }) {
+    if (unit.may_be_summed) {
+      if (auto awaited = await_gradients(frame.channel, unit); !awaited) return awaited;
+    }
+  }
+  pass_down(frame.channel, std::move(unit));
+  return {};
+}
+
+Result<void> Relay::await_gradients(std::uint32_t channel, const TrainUnit& unit) {
   std::vector<BatchIndex> indexes;
   for (const UnitBatch& one : unit.batches) {
     Batch& batch = batches_[one.batch];
@@ -413,7 +418,7 @@ void Relay::send_sum(BatchIndex batch, std::vector<RelayedUnit> units, Bytes gra
   send(RelaySum{++last_sum_, batch, std::move(units), std::move(gradient)});
 }
 
-void Relay::split(const RelaySplit& split) {
+void Relay::hear(const RelaySplit& split) {
   const auto sent = std::ranges::find(sent_, split.number, &Sent::number);
   if (sent == sent_.end()) return;  // too long ago: the master gives this relay up
   for (Gradient& gradient : sent->gradients) {

@@ -114,8 +114,15 @@ class Relay {
   void use(std::shared_ptr<Link> link);
   void lost(const std::string& why);
   Result<void> hear(const Bytes& payload);
+  // Messages for the relay itself. The table of messages says which types these are.
   Result<void> hear(RelayFrame& frame);
+  Result<void> hear(RelayPart& part);
+  void hear(const RelayClose& close);
+  // Splits the sum.
+  void hear(const RelaySplit& split);
+  void hear(const Heartbeat& heartbeat);
   void hear(const Refusal& refusal);
+  void hear(const Goodbye& goodbye);
   void send(const Message& message);
   void tick();
   void exit(Result<void> how);
@@ -132,20 +139,22 @@ class Relay {
   // Answers from the examples that are here. False if nothing is left to ask the master for.
   bool answer(std::uint32_t channel, PointsRequest& request);
   // Passes examples on to the volunteer that asked for them, and to others that wait for them.
-  Result<void> share(Child& child, RelayFrame& frame);
+  Result<void> share(Child& child, RelayFrame& frame, const Points& points);
   void send_away(std::uint32_t channel, const Message& last);
   void gone(std::uint32_t channel, const std::string& reason);
 
   // -- sums
-  // The parts that `unit` lacks, and its gradients are awaited if they may be summed.
-  Result<void> complete(std::uint32_t channel, TrainUnit& unit, const RelayFrame& frame);
+  // Passes on a unit of training or evaluation, with its parts.
+  template <typename Unit>
+  Result<void> complete(const RelayFrame& frame, Unit& unit);
+  // The unit's gradients may be summed.
+  Result<void> await_gradients(std::uint32_t channel, const TrainUnit& unit);
   // Takes the gradients out of the result. False where they are not to be summed, or do not fit.
   bool take_gradients(std::uint32_t channel, UnitResult& result);
   void await_no_more(std::map<UnitKey, std::vector<BatchIndex>>::iterator unit);
   // Sends what waits for nothing more.
   void flush_whole();
   void flush(BatchIndex index, Batch& batch);
-  void split(const RelaySplit& split);
   void send_sum(BatchIndex batch, std::vector<RelayedUnit> units, Bytes gradient);
 
   Clock& clock_;

@@ -161,7 +161,6 @@ class VolunteerCore {
   void on_message(CommitCredit& message);
   void on_message(Heartbeat& message);
   void on_message(Goodbye& message);
-  void on_message(const Message& other);
 
   // Thanks that the master of this run has signed for this volunteer are kept, others refused.
   void take_thanks(const SignedThanks& thanks);

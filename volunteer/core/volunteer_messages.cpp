@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/model/run_plan.hpp"
+#include "schema/delivery.hpp"
 #include "schema/versions.hpp"
 #include "volunteer/core/volunteer_core.hpp"
 
@@ -36,7 +37,9 @@ void VolunteerCore::on(MessageReceived& event) {
             fmt::format("the master sent {} before Welcome", message_name(event.message)));
     return;
   }
-  std::visit([this](auto& message) { on_message(message); }, event.message);
+  const Result<void> delivered =
+      deliver<route::kDown>(event.message, [this](auto& message) { on_message(message); });
+  if (!delivered) hang_up(delivered.error().code, delivered.error().message);
 }
 
 void VolunteerCore::on_message(Welcome& welcome) {
@@ -255,11 +258,6 @@ void VolunteerCore::on_message(Goodbye& goodbye) {
   phase_since_ = now_;
   why_ = goodbye.sentence;
   end_connection();
-}
-
-void VolunteerCore::on_message(const Message& other) {
-  hang_up(ErrorCode::kProtocol,
-          fmt::format("the master sent {}, which is for masters to receive", message_name(other)));
 }
 
 // ---- Work --------------------------------------------------------------------------------------

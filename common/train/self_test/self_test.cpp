@@ -202,7 +202,7 @@ void test_logistic(const Kernels& kernels, TestDigest& digest) {
   while (x.size() < 1024) x.push_back(values.next(-8, 5));
   std::vector<float> sigmoid(x.size());
   std::vector<float> softplus(x.size());
-  kernels.logistic(x.data(), sigmoid.data(), softplus.data(), x.size());
+  kernels.losses[0].curves(x.data(), sigmoid.data(), softplus.data(), x.size());
   digest.add_all(sigmoid);
   digest.add_all(softplus);
 }
@@ -234,22 +234,22 @@ void test_train_rows(const Kernels& kernels, TestDigest& digest) {
   states[2] = 0;
   const RmsRule rule{3e-3F, 0.999F, 0.001F, kFirstFraction, 1e-8F};
   for (int step = 0; step < 3; ++step) {
-    const std::int64_t loss = kernels.train_rows({.width = kWidth,
-                                                  .weights = weights.data(),
-                                                  .biases = biases.data(),
-                                                  .states = states.data(),
-                                                  .rows = rows.data(),
-                                                  .row_count = rows.size(),
-                                                  .pair_ends = pair_ends.data(),
-                                                  .pairs = pairs.data(),
-                                                  .codes = codes.data(),
-                                                  .scales = scales.data(),
-                                                  .gradient_sums = gradient_sums.data(),
-                                                  .gradient_magic = gradient_magic(-10),
-                                                  .logits = logits.data(),
-                                                  .deltas = deltas.data(),
-                                                  .gradients = gradients.data()},
-                                                 rule);
+    const std::int64_t loss = kernels.losses[0].train_rows({.width = kWidth,
+                                                            .weights = weights.data(),
+                                                            .biases = biases.data(),
+                                                            .states = states.data(),
+                                                            .rows = rows.data(),
+                                                            .row_count = rows.size(),
+                                                            .pair_ends = pair_ends.data(),
+                                                            .pairs = pairs.data(),
+                                                            .codes = codes.data(),
+                                                            .scales = scales.data(),
+                                                            .gradient_sums = gradient_sums.data(),
+                                                            .gradient_magic = gradient_magic(-10),
+                                                            .logits = logits.data(),
+                                                            .deltas = deltas.data(),
+                                                            .gradients = gradients.data()},
+                                                           rule);
     digest.add(static_cast<std::uint64_t>(loss));
   }
   digest.add_all(weights);

@@ -213,6 +213,7 @@ WideShard::WideShard(const ModelConfig& config, const ShardMap& map, const Kerne
     : config_(config),
       map_(map),
       kernels_(kernels),
+      loss_(loss_kernels(kernels, config)),
       shard_(shard),
       neurons_(map.neurons(shard)),
       rows_(map.row_count(shard), config.features),
@@ -292,21 +293,14 @@ void WideShard::train(std::uint32_t neuron, std::span<const WideMatch> matches, 
     squares += match.value * match.value;
   }
   if (is_true) score -= rows_.state(place.row) * squares;
-  // Whole lanes, as the kernel has them; one is in use, since each pair of a neuron sees the update
-  // of the one before.
-  std::array<float, kLanes> scores{};
-  std::array<float, kLanes> probabilities{};
-  std::array<float, kLanes> losses{};
-  scores[0] = score;
-  kernels_.logistic(scores.data(), probabilities.data(), losses.data(), kLanes);
-  const float probability = probabilities[0];
-  const float loss = std::clamp(losses[0] - (is_true ? score : 0.0F), 0.0F, kLossMax);
+  const PairStep pair = loss_.pair(score, is_true);
+  const float loss = std::clamp(pair.loss, 0.0F, kLossMax);
   outcome.loss += static_cast<std::int64_t>(loss * kLossUnits + 0.5F);
   outcome.gradient_digest +=
       mix64(std::bit_cast<std::uint32_t>(score) | std::uint64_t{neuron} << 32);
   ++outcome.active;
-  const bool teaches = is_true ? is_lone_[neuron] == 0 : probability >= kProbabilityMin;
-  if (teaches) update(neuron, rate * (probability - (is_true ? 1.0F : 0.0F)), matches);
+  const bool teaches = is_true ? is_lone_[neuron] == 0 : pair.probability >= kProbabilityMin;
+  if (teaches) update(neuron, rate * pair.delta, matches);
 }
 
 std::vector<SparseUpdate> WideShard::commit() {

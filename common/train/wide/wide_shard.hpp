@@ -211,6 +211,7 @@ class WideShard final : public LeasedShard {
   const ModelConfig& config_;
   const ShardMap& map_;
   const Kernels& kernels_;
+  const LossKernels& loss_;
   ShardId shard_;
   NeuronRange neurons_;
   WideRows rows_;

@@ -123,7 +123,7 @@ BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const B
     for (std::size_t block = 0; block < blocks; ++block) {
       work.rows = rows.data() + block * kBlock;
       work.rows_after = (blocks - block - 1) * kBlock;
-      (void)kernels.train_rows(work, rule);
+      (void)kernels.losses[0].train_rows(work, rule);
     }
   });
   const auto share = static_cast<double>(visits);

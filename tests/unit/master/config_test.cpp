@@ -144,7 +144,7 @@ TEST_CASE("master config: every default and every change survives --print-config
   changed.evaluation.sample = 1000;
   MasterConfig everything = complete();
   everything.evaluation.sample = kEvaluateAll;
-  changed.scheduling.balance_hysteresis = 1.0 / 3;
+  changed.core.balance_hysteresis = 1.0 / 3;
   changed.output.verbose = true;
   for (MasterConfig original : {MasterConfig{}, changed, everything}) {
     const std::string text = print_toml(master_settings(original), "title");

@@ -41,7 +41,7 @@ void add_rows_rounding_twice(const float* rows, std::size_t stride, const std::u
 
 // With one bit of one constant flipped, as it were: the last of every thousandth result.
 void logistic_with_a_wrong_bit(const float* x, float* sigmoid, float* softplus, std::size_t n) {
-  kernels_for(SimdLevel::kScalar).logistic(x, sigmoid, softplus, n);
+  kernels_for(SimdLevel::kScalar).losses[0].curves(x, sigmoid, softplus, n);
   if (n > 1000) softplus[1000] = std::nextafter(softplus[1000], 0.0F);
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("self test: a fused multiply-add that rounds twice is found in each ke
 
 TEST_CASE("self test: a single wrong bit is found and named", "[self_test]") {
   Kernels broken = kernels_for(SimdLevel::kScalar);
-  broken.logistic = logistic_with_a_wrong_bit;
+  broken.losses[0].curves = logistic_with_a_wrong_bit;
   REQUIRE(wrong_kernels(broken) == std::vector<std::string>{"logistic"});
   REQUIRE_THAT(first_difference(self_test(broken)),
                Catch::StartsWith("logistic gives ") && Catch::Contains(" and has to give "));

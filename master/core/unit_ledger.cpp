@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 
 namespace gleaner {
 namespace {

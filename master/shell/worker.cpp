@@ -8,8 +8,9 @@
 
 #include "common/counter_random.hpp"
 #include "common/data/nearest_centroids.hpp"
-#include "schema/input_parts.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/input_parts.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-// What an executor under test says: replies of one kind, and what it says once it has its points.
+// Replies of an executor under test: those of one kind, and those once it has its examples.
 #pragma once
 
 #include <utility>

@@ -10,6 +10,26 @@
 #include "common/os/files.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr const char* kNoThread =
+    "this user may start no more threads here (see ulimit -u, or TasksMax of the service): raise "
+    "that, or give --threads a smaller number. What was stored is whole";
+
+const char* ended_program = "gleaner";
+
+// Loses nothing: the store takes a write as a whole or not at all.
+[[noreturn]] void end_at_once() {
+  constexpr const char* kUnknown = "it could not go on; what was stored is whole";
+  if (std::current_exception()) {
+    say_exception(ended_program, kUnknown);
+  } else {
+    std::fprintf(stderr, "%s: %s\n", ended_program, kUnknown);
+  }
+  std::_Exit(static_cast<int>(ExitCode::kFailure));
+}
+
+}  // namespace
 
 void check_failed(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "gleaner: internal error: %s does not hold (%s:%d)\n", condition, file,
@@ -59,14 +79,6 @@ const char* error_name(ErrorCode code) {
   return place < std::size(kNames) ? kNames[place] : "unknown";
 }
 
-namespace {
-
-constexpr const char* kNoThread =
-    "this user may start no more threads here (see ulimit -u, or TasksMax of the service): raise "
-    "that, or give --threads a smaller number. What was stored is whole";
-
-}  // namespace
-
 int say_exception(const char* program, const char* no_memory) {
   try {
     throw;
@@ -91,23 +103,6 @@ const char* exit_code_help() {
          "  4  the store is damaged, busy, or belongs to another run\n"
          "  5  network: cannot listen or connect, or refused for good\n";
 }
-
-namespace {
-
-const char* ended_program = "gleaner";
-
-// Loses nothing: the store takes a write as a whole or not at all.
-[[noreturn]] void end_at_once() {
-  constexpr const char* kUnknown = "it could not go on; what was stored is whole";
-  if (std::current_exception()) {
-    say_exception(ended_program, kUnknown);
-  } else {
-    std::fprintf(stderr, "%s: %s\n", ended_program, kUnknown);
-  }
-  std::_Exit(static_cast<int>(ExitCode::kFailure));
-}
-
-}  // namespace
 
 void end_in_words(const char* program) {
   ended_program = program;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/net/connect.hpp"
+#include "common/net/tcp_link.hpp"
 #include "common/os/process.hpp"
 #include "master/door/advertised_host.hpp"
 

@@ -8,7 +8,7 @@
 #include "common/limits.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "schema/bit_stream.hpp"
+#include "common/work/bit_stream.hpp"
 
 namespace gleaner {
 namespace {

@@ -10,7 +10,8 @@ inline constexpr const char* kBuildVersion = "0.1.0";
 // A volunteer offers a range and the master picks the highest it knows.
 inline constexpr std::uint32_t kProtocolMin = 16;
 inline constexpr std::uint32_t kProtocolMax = 19;
-// From here on a gradient that a relay may add to others has a check (quantized_batch.hpp).
+// From here on a gradient that a relay may add to others has a check
+// (common/work/quantized_gradient.hpp).
 inline constexpr std::uint32_t kProtocolOfChecks = 18;
 // From here on runs without a hidden layer are trained in shard-rounds (TrainUnit).
 inline constexpr std::uint32_t kProtocolOfRounds = 19;

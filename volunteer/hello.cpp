@@ -12,6 +12,14 @@
 #include "schema/versions.hpp"
 
 namespace gleaner::volunteer {
+namespace {
+
+constexpr std::size_t kWidth = 128;
+constexpr std::size_t kRows = 512;
+constexpr std::size_t kTasks = 64;
+constexpr double kSeconds = 0.03;  // of a processor, a thread
+
+}  // namespace
 
 Result<KeyPair> load_identity(const std::string& cache_dir) {
   if (cache_dir.empty()) return KeyPair::make();
@@ -24,15 +32,6 @@ Result<KeyPair> load_identity(const std::string& cache_dir) {
   }
   return key;
 }
-
-namespace {
-
-constexpr std::size_t kWidth = 128;
-constexpr std::size_t kRows = 512;
-constexpr std::size_t kTasks = 64;
-constexpr double kSeconds = 0.03;  // of a processor, a thread
-
-}  // namespace
 
 float measure_speed(ThreadPool& pool) {
   const Kernels& kernels = default_kernels();

@@ -12,6 +12,7 @@
 
 #include "common/console/terminal.hpp"
 #include "volunteer/lend/work_record.hpp"
+#include "volunteer/reported_status.hpp"
 #include "volunteer/status_line.hpp"
 
 namespace gleaner::volunteer {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/access/addresses.hpp"
+#include "common/net/tcp_link.hpp"
 #include "common/net/tls_context.hpp"
-#include "common/net/transports.hpp"
 #include "common/result.hpp"
 #include "common/train/self_test/self_test.hpp"
 #include "schema/versions.hpp"
@@ -26,6 +26,7 @@
 #include "volunteer/lend/schedule.hpp"
 #include "volunteer/lend/verbs.hpp"
 #include "volunteer/lender.hpp"
+#include "volunteer/reported_status.hpp"
 #include "volunteer/status_line.hpp"
 #include "volunteer/threaded_client.hpp"
 

@@ -17,6 +17,10 @@ std::uint64_t load_be(const std::uint8_t* bytes) {
   return value;
 }
 
+constexpr std::size_t kIdBytes = 5;
+static_assert(base32_size(kIdBytes) == kInviteIdTextSize &&
+              kInviteIdTextSize + base32_size(sizeof(InviteSecret)) == kInviteTextSize);
+
 }  // namespace
 
 std::string to_text(const KeyId& id) {
@@ -45,14 +49,6 @@ KeyId identity_behind(const Standing& relay, const KeyId& key) {
   const std::string both = to_text(relay.identity) + to_text(key);
   return key_id_of({reinterpret_cast<const std::uint8_t*>(both.data()), both.size()});
 }
-
-namespace {
-
-constexpr std::size_t kIdBytes = 5;
-static_assert(base32_size(kIdBytes) == kInviteIdTextSize &&
-              kInviteIdTextSize + base32_size(sizeof(InviteSecret)) == kInviteTextSize);
-
-}  // namespace
 
 std::string to_text(InviteId id) {
   std::array<std::uint8_t, kIdBytes> bytes{};

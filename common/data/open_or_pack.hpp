@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "common/data/atomic_file.hpp"
 #include "common/data/packed_dataset.hpp"
@@ -38,15 +36,5 @@ Result<void> check_limits(const PackedDataset& dataset, const TextOptions& text)
 // Packs the text file `source` into `target`. `key` is stored with it.
 Result<void> pack_text(const std::string& source, const std::string& target, const std::string& key,
                        const PackOptions& options, AtomicFile::Existing existing);
-
-// Where the packed form of a text file is kept, and how to tell that it still belongs to it.
-
-// Identifies the state of the text file (size, time of change, inode) and the options that shape
-// the packed form. Text of a few lines.
-Result<std::string> source_key(const std::string& path, const PackOptions& options);
-
-// Where to look, in this order: beside the text file (unless its folder is marked read-only), then
-// in the user's cache folder; or in options.cache_dir alone.
-std::vector<std::string> cache_candidates(const std::string& path, const PackOptions& options);
 
 }  // namespace gleaner

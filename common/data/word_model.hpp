@@ -55,11 +55,6 @@ class Vocabulary {
 // weighs.
 double rarity(std::uint32_t occurrences, std::uint64_t points);
 
-// The words by which a network knows a Debian package, e.g. "name python3", with their weights
-// before their rarity is taken into account. A set of tools/dataset/debian.py has more of them:
-// those of the section, the tags and the maintainer, which no text tells.
-std::map<std::string, double> debian_words(std::string_view name, std::string_view description);
-
 // How words were made of the source, and weighed.
 enum class WordKind : std::uint8_t {
   kText,    // words of a text; (1 + ln occurrences in the point) x rarity

@@ -6,6 +6,13 @@
 #include <cmath>
 
 namespace gleaner {
+namespace {
+
+constexpr double kPropensityScale = 1 << 24;
+// Standard deviations on either side of the mean that hold 95 % of a normal distribution.
+constexpr double kDeviations95 = 1.96;
+
+}  // namespace
 
 std::string to_text(const Precision& precision, const char* plus_minus) {
   if (!precision.is_measured()) return "not evaluated";
@@ -19,14 +26,6 @@ std::string to_text(const Precision& precision, const char* plus_minus) {
   });
   return text;
 }
-
-namespace {
-
-constexpr double kPropensityScale = 1 << 24;
-// Standard deviations on either side of the mean that hold 95 % of a normal distribution.
-constexpr double kDeviations95 = 1.96;
-
-}  // namespace
 
 std::vector<ScoredNeuron> merge_top_k(std::span<const std::span<const ScoredNeuron>> lists,
                                       std::uint32_t top_k) {

@@ -11,6 +11,15 @@
 #include "common/result.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr float kSqrt3 = 1.7320508F;
+// Below, a rare label starts too slowly; above, a frequent one unsettles the first batches, of
+// which citeulike-t has few (RECIPES.md, "Rates").
+constexpr float kBiasMin = -8.0F;
+constexpr float kBiasMax = -7.5F;
+
+}  // namespace
 
 static_assert(std::endian::native == std::endian::little,
               "floats and counts are hashed as they lie in memory");
@@ -24,16 +33,6 @@ std::uint64_t rows_digest(std::span<const ShardDigest> shards) {
   static_assert(sizeof(ShardDigest) == 2 * sizeof(std::uint64_t));
   return std::max<std::uint64_t>(1, XXH3_64bits(shards.data(), shards.size_bytes()));
 }
-
-namespace {
-
-constexpr float kSqrt3 = 1.7320508F;
-// Below, a rare label starts too slowly; above, a frequent one unsettles the first batches, of
-// which citeulike-t has few (RECIPES.md, "Rates").
-constexpr float kBiasMin = -8.0F;
-constexpr float kBiasMax = -7.5F;
-
-}  // namespace
 
 float prior_log_odds(std::uint64_t points, std::uint32_t label_count) {
   // A label never counts more points than there are; min() keeps a wrong count finite.

@@ -22,7 +22,7 @@
 #include "common/net/framed_socket.hpp"
 #include "common/net/shell_interfaces.hpp"
 #include "common/net/task_group.hpp"
-#include "common/net/transports.hpp"
+#include "common/net/tcp_link.hpp"
 #include "common/rates.hpp"
 #include "common/time.hpp"
 

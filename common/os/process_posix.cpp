@@ -16,6 +16,15 @@
 #include "common/os/process.hpp"
 
 namespace gleaner::os {
+namespace {
+
+std::string environment(const char* name) {
+  // Documented to be called before threads start.
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+}  // namespace
 
 std::uint64_t process_id() {
   return static_cast<std::uint64_t>(getpid());
@@ -106,16 +115,6 @@ unsigned terminal_columns(std::FILE* stream) {
   winsize size{};
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
-
-namespace {
-
-std::string environment(const char* name) {
-  // Documented to be called before threads start.
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return value == nullptr ? std::string() : std::string(value);
-}
-
-}  // namespace
 
 std::string terminal_kind() {
   return environment("TERM");

@@ -86,7 +86,5 @@ std::string print_toml(const Settings& settings, std::string_view title);
 std::string print_reference(const Settings& settings);
 // The flags, for --help, wrapped at 80 columns; without those for experts unless `all`.
 std::string print_flags(const Settings& settings, bool all);
-// `text` wrapped at 80 columns, every line indented by `indent`.
-std::string wrap_text(std::string_view text, std::size_t indent);
 
 }  // namespace gleaner

@@ -9,6 +9,7 @@
 
 #include "common/result.hpp"
 #include "common/settings/settings_value.hpp"
+#include "common/settings/wrapped_text.hpp"
 
 namespace gleaner {
 namespace {

@@ -37,6 +37,31 @@ std::uint64_t seconds_per(std::string_view unit) {
   return 0;
 }
 
+std::string in_small_letters(std::string_view word) {
+  std::string small(word);
+  for (char& c : small) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return small;
+}
+
+constexpr std::string_view kByteSuffixes = "KMGT";
+
+// A sign "+" is refused by from_chars; so is a leading blank. Neither is worth the ambiguity.
+template <typename T>
+std::optional<T> parse_whole(std::string_view text) {
+  T value{};
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// In a path, a name or an address a control character is a slip; in a log it would be worse.
+bool has_control_character(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
 }  // namespace
 
 Result<std::uint64_t> parse_duration_seconds(std::string_view text) {
@@ -62,18 +87,6 @@ Result<std::uint64_t> parse_duration_seconds(std::string_view text) {
   if (seconds == 0) return wrong;
   return seconds;
 }
-
-namespace {
-
-std::string in_small_letters(std::string_view word) {
-  std::string small(word);
-  for (char& c : small) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return small;
-}
-
-}  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // Optimal string alignment: rows of the table for a[0, i - 2), a[0, i - 1) and a[0, i).
@@ -123,27 +136,6 @@ std::string did_you_mean_number(std::string_view text) {
   if (!is_number || (!is_percent && comma == std::string::npos)) return {};
   return fmt::format("; did you mean {}?", is_percent ? value / 100 : value);
 }
-
-namespace {
-
-constexpr std::string_view kByteSuffixes = "KMGT";
-
-// A sign "+" is refused by from_chars; so is a leading blank. Neither is worth the ambiguity.
-template <typename T>
-std::optional<T> parse_whole(std::string_view text) {
-  T value{};
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// In a path, a name or an address a control character is a slip; in a log it would be worse.
-bool has_control_character(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-}
-
-}  // namespace
 
 std::string SettingValue::expects() const {
   std::string text = noun;

@@ -91,7 +91,7 @@ void ActiveSetChooser::add_positives(const Positives& positives, std::uint32_t e
     const std::uint32_t neuron = positives.neurons[i];
     const auto shard = std::ranges::upper_bound(held.shards, neuron, {},
                                                 [](const HeldShard& s) { return s.neurons.end; });
-    if (shard == held.shards.end() || neuron < shard->neurons.begin || !shard->is_asked) continue;
+    if (shard == held.shards.end() || neuron < shard->neurons.begin || !shard->is_trained) continue;
     const auto place = static_cast<std::size_t>(shard - held.shards.begin());
     if (add(held.tables.begin(place) + neuron - shard->neurons.begin)) ++count;
   }
@@ -103,7 +103,7 @@ std::uint64_t ActiveSetChooser::set_quotas(std::uint64_t turn, const HeldRows& h
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < quotas_.size(); ++i) {
     const HeldShard& shard = held.shards[i];
-    if (!shard.is_asked) continue;
+    if (!shard.is_trained) continue;
     quotas_[i] = part_of_shard(config_.active_cap, config_.output_shards, turn + raw(shard.id));
     sum += quotas_[i];
   }
@@ -168,7 +168,7 @@ void ActiveSetChooser::add_random(BatchIndex batch, std::uint32_t example, std::
                                   const HeldRows& held) {
   for (std::size_t i = 0; i < held.shards.size(); ++i) {
     const HeldShard& shard = held.shards[i];
-    if (!shard.is_asked) continue;
+    if (!shard.is_trained) continue;
     const std::uint32_t draws =
         part_of_shard(config_.random_negatives, config_.output_shards, turn + raw(shard.id));
     for (std::uint32_t draw = 0; draw < draws; ++draw) {
@@ -196,7 +196,7 @@ void ActiveSetChooser::add_distinct_random(BatchIndex batch, std::uint32_t examp
 
 void ActiveSetChooser::add_all(const HeldRows& held) {
   for (std::size_t i = 0; i < held.shards.size(); ++i) {
-    if (!held.shards[i].is_asked) continue;
+    if (!held.shards[i].is_trained) continue;
     const std::uint32_t begin = held.tables.begin(i);
     const std::uint32_t rows = held.shards[i].neurons.size();
     for (std::uint32_t row = 0; row < rows; ++row) add(begin + row);

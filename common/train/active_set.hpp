@@ -21,7 +21,7 @@
 #include "common/train/hash_table.hpp"
 #include "common/train/kernels.hpp"
 #include "common/train/sim_hash.hpp"
-#include "schema/messages.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 
@@ -29,7 +29,7 @@ namespace gleaner {
 struct HeldShard {
   ShardId id{};
   NeuronRange neurons;
-  bool is_asked = false;  // to be trained
+  bool is_trained = false;  // by the present step
 };
 
 // The shards that are held, ascending, and the tables over them in this order, which number their

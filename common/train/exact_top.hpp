@@ -10,8 +10,8 @@
 #include "common/thread_pool.hpp"
 #include "common/train/kernels.hpp"
 #include "common/train/output_shard.hpp"
-#include "schema/messages.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 

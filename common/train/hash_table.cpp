@@ -12,6 +12,14 @@ namespace {
 
 constexpr std::uint32_t kNarrowBits = 16;
 
+constexpr std::uint64_t kNarrowRows = std::numeric_limits<std::uint16_t>::max();
+static_assert(kOutputShardsMax <= kNarrowRows, "a shard's place fits a section's entry");
+
+// Where a table's buckets begin among a shard's rows.
+std::uint32_t turn_of(std::uint32_t table, std::uint32_t rows) {
+  return static_cast<std::uint32_t>((mix64(table) >> 32) * rows >> 32);
+}
+
 }  // namespace
 
 ShardCodes::ShardCodes(std::uint32_t tables, std::uint32_t hash_bits, std::uint32_t rows)
@@ -56,18 +64,6 @@ std::uint64_t ShardCodes::memory_bytes() const {
 std::uint64_t ShardCodes::bytes(std::uint32_t tables, std::uint32_t hash_bits, std::uint64_t rows) {
   return tables * rows * (hash_bits <= kNarrowBits ? sizeof(std::uint16_t) : sizeof(std::uint32_t));
 }
-
-namespace {
-
-constexpr std::uint64_t kNarrowRows = std::numeric_limits<std::uint16_t>::max();
-static_assert(kOutputShardsMax <= kNarrowRows, "a shard's place fits a section's entry");
-
-// Where a table's buckets begin among a shard's rows.
-std::uint32_t turn_of(std::uint32_t table, std::uint32_t rows) {
-  return static_cast<std::uint32_t>((mix64(table) >> 32) * rows >> 32);
-}
-
-}  // namespace
 
 template <typename Word>
 PackedTables<Word>::PackedTables(std::uint32_t tables, std::uint32_t hash_bits, std::uint32_t rows)

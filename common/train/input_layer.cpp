@@ -45,6 +45,17 @@ float quantise(std::span<const float> units, float code_max, std::uint8_t* codes
   return largest / code_max;
 }
 
+constexpr std::size_t kRowsPerTask = 32;
+static_assert(kActivationMax <= kHiddenScaleMax, "shards accept every scale");
+// A gradient beyond this would turn the optimizer's state, and then the row, into infinities.
+constexpr float kSquaresMax = 1e30F;
+
+// Written so that a NaN, which only overflow can bring about, becomes the lowest value.
+void activate_units(HiddenUnits kind, std::span<float> units) {
+  const float lowest = kind == HiddenUnits::kRelu ? 0.0F : -kActivationMax;
+  for (float& unit : units) unit = unit > lowest ? std::min(unit, kActivationMax) : lowest;
+}
+
 }  // namespace
 
 ActivationQuantizer::ActivationQuantizer(const ModelConfig& config, ThreadPool& pool)
@@ -85,21 +96,6 @@ QuantizedActivations ActivationQuantizer::encode(std::span<float> activations,
   });
   return result;
 }
-
-namespace {
-
-constexpr std::size_t kRowsPerTask = 32;
-static_assert(kActivationMax <= kHiddenScaleMax, "shards accept every scale");
-// A gradient beyond this would turn the optimizer's state, and then the row, into infinities.
-constexpr float kSquaresMax = 1e30F;
-
-// Written so that a NaN, which only overflow can bring about, becomes the lowest value.
-void activate_units(HiddenUnits kind, std::span<float> units) {
-  const float lowest = kind == HiddenUnits::kRelu ? 0.0F : -kActivationMax;
-  for (float& unit : units) unit = unit > lowest ? std::min(unit, kActivationMax) : lowest;
-}
-
-}  // namespace
 
 struct InputLayer::Impl {
   Impl(const ModelConfig& model, ThreadPool& threads, const Kernels& table)

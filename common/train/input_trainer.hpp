@@ -19,8 +19,8 @@
 #include "common/thread_pool.hpp"
 #include "common/train/input_layer.hpp"
 #include "common/train/leased_shards.hpp"
-#include "schema/input_parts.hpp"
-#include "schema/messages.hpp"
+#include "common/work/input_parts.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 

@@ -53,6 +53,9 @@ std::string available_names() {
   return names;
 }
 
+// Null until something asks for the table or chooses one.
+std::atomic<const Kernels*> default_table{nullptr};
+
 }  // namespace
 
 const char* simd_level_name(SimdLevel level) {
@@ -121,13 +124,6 @@ const Kernels& kernels_for(SimdLevel level) {
   GLEANER_CHECK(false && "the level is not available in this build");
   return scalar_kernels();
 }
-
-namespace {
-
-// Null until something asks for the table or chooses one.
-std::atomic<const Kernels*> default_table{nullptr};
-
-}  // namespace
 
 const Kernels& default_kernels() {
   const Kernels* table = default_table.load();

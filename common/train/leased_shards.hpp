@@ -20,7 +20,7 @@
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/result.hpp"
-#include "schema/messages.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 

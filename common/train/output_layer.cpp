@@ -52,16 +52,17 @@ void OutputLayer::rebuild_tables() {
   });
 }
 
-void OutputLayer::ask(std::span<OutputShard* const> shards) {
+void OutputLayer::divide(std::span<OutputShard* const> shards) {
   parts_begin_.clear();
   parts_.clear();
   auto next = shards.begin();
-  const std::size_t alone = shards.size() - shards.size() % pool_.threads();
+  const std::size_t whole_shards = shards.size() - shards.size() % pool_.threads();
   for (std::size_t place = 0; place < shards_.size(); ++place) {
-    held_[place].is_asked = next != shards.end() && *next == shards_[place];
-    if (!held_[place].is_asked) continue;
+    held_[place].is_trained = next != shards.end() && *next == shards_[place];
+    if (!held_[place].is_trained) continue;
     ++next;
-    const std::size_t wanted = parts_begin_.size() < alone ? 1 : kPartsPerThread * pool_.threads();
+    const std::size_t wanted =
+        parts_begin_.size() < whole_shards ? 1 : kPartsPerThread * pool_.threads();
     parts_begin_.push_back(parts_.size());
     cut_into_parts(place, tables_.begin(place), shards_[place]->rows().rows(), wanted, parts_);
   }
@@ -80,7 +81,7 @@ void OutputLayer::train(std::span<const ShardBatch> batches, std::span<OutputSha
                                              context_.config.hidden);
   });
   rebuild_tables();
-  ask(shards);
+  divide(shards);
   for (std::size_t i = 0; i < batches.size(); ++i) choose(batches[i], i);
   part_outcomes_.assign(parts_.size() * batches.size(), {});
   for_each_shard(shards.size(), [&](std::size_t index, Team team) {

@@ -17,7 +17,7 @@
 #include "common/train/active_set.hpp"
 #include "common/train/hash_table.hpp"
 #include "common/train/output_shard.hpp"
-#include "schema/messages.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 
@@ -43,13 +43,16 @@ class OutputLayer {
   void train(std::span<const ShardBatch> batches, std::span<OutputShard* const> shards,
              std::span<ShardOutcome> outcomes);
 
-  // Calls body(index, team) for each of `count` shards, as a step divides them among threads.
+  // Calls body(index, team) for each of `count` shards. One thread takes a whole shard, as long as
+  // every thread gets the same number of them; all threads together take each of the last shards.
   template <typename Body>
   void for_each_shard(std::size_t count, const Body& body) {
-    const std::size_t alone = count - count % pool_.threads();
-    pool_.parallel_for(
-        alone, [&](std::size_t index, unsigned worker) { body(index, Team(scratch_[worker])); });
-    for (std::size_t index = alone; index < count; ++index) body(index, Team(pool_, scratch_));
+    const std::size_t whole_shards = count - count % pool_.threads();
+    pool_.parallel_for(whole_shards, [&](std::size_t index, unsigned worker) {
+      body(index, Team(scratch_[worker]));
+    });
+    for (std::size_t index = whole_shards; index < count; ++index)
+      body(index, Team(pool_, scratch_));
   }
 
   [[nodiscard]] const HashTables& tables() const { return tables_; }
@@ -67,7 +70,7 @@ class OutputLayer {
 
  private:
   // Notes which shards a step trains, and divides their rows among threads.
-  void ask(std::span<OutputShard* const> shards);
+  void divide(std::span<OutputShard* const> shards);
   // Chooses the neurons of fused batch `index`, and makes its lists.
   void choose(const ShardBatch& batch, std::size_t index);
   void train_shard(std::span<const ShardBatch> batches, OutputShard& shard, std::size_t index,
@@ -85,7 +88,8 @@ class OutputLayer {
   std::vector<HeldShard> held_;       // the same
   HashTables tables_;
   bool are_tables_stale_ = true;
-  // For the shards that are asked, in order: where their parts begin, and the end of the last.
+  // For the shards that the step trains, in order: where their parts begin, and the end of the
+  // last.
   std::vector<std::size_t> parts_begin_;
   std::vector<RowPart> parts_;
   std::vector<ActiveSets> sets_;     // of the batch whose lists are being made, part by part

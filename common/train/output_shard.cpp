@@ -7,9 +7,23 @@
 #include "common/limits.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {
+namespace {
+
+RmsRule rule_of(const ModelConfig& config, float rate) {
+  return {rate, config.second_moment_decay, 1.0F - config.second_moment_decay, kFirstFraction,
+          config.epsilon};
+}
+
+// Rows trained together: few enough that their weights are still in the first cache level when they
+// go backward, enough that their pairs fill vectors.
+constexpr std::size_t kBlockRows = 32;
+constexpr std::size_t kBlockPairs = 1024;
+
+}  // namespace
 
 static_assert(kGradientBits + kGradientGuardBits == 32, "sums of units hold sums of gradients");
 
@@ -35,20 +49,6 @@ std::uint64_t ShardScratch::memory_bytes() const {
   }
   return bytes;
 }
-
-namespace {
-
-RmsRule rule_of(const ModelConfig& config, float rate) {
-  return {rate, config.second_moment_decay, 1.0F - config.second_moment_decay, kFirstFraction,
-          config.epsilon};
-}
-
-// Rows trained together: few enough that their weights are still in the first cache level when they
-// go backward, enough that their pairs fill vectors.
-constexpr std::size_t kBlockRows = 32;
-constexpr std::size_t kBlockPairs = 1024;
-
-}  // namespace
 
 OutputShard::OutputShard(const ShardContext& context, ShardId shard)
     : context_(context),

@@ -29,7 +29,7 @@
 #include "common/train/leased_shards.hpp"
 #include "common/train/output_rows.hpp"
 #include "common/train/sim_hash.hpp"
-#include "schema/messages.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 

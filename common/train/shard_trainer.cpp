@@ -18,7 +18,8 @@
 #include "common/train/output_layer.hpp"
 #include "common/train/output_shard.hpp"
 #include "common/train/sim_hash.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {
 namespace {
@@ -58,6 +59,15 @@ Result<void> check_positives(const UnitBatch& batch, std::span<const LeaseRef> l
     }
   }
   return {};
+}
+
+// Examples x hidden units of fused batches. Their gradients are what is random in a step's access:
+// they have to fit the second cache level.
+constexpr std::size_t kFusedCells = std::size_t{256} << 10;
+
+std::unique_ptr<SimHash> sim_hash_of(const ModelConfig& config, const Kernels& kernels) {
+  if (config.sampling != Sampling::kLsh) return nullptr;
+  return std::make_unique<SimHash>(config, kernels);
 }
 
 }  // namespace
@@ -126,19 +136,6 @@ Result<std::vector<QuantizedActivations>> check_unit(const TrainUnit& unit,
   }
   return codes;
 }
-
-namespace {
-
-// Examples x hidden units of fused batches. Their gradients are what is random in a step's access:
-// they have to fit the second cache level.
-constexpr std::size_t kFusedCells = std::size_t{256} << 10;
-
-std::unique_ptr<SimHash> sim_hash_of(const ModelConfig& config, const Kernels& kernels) {
-  if (config.sampling != Sampling::kLsh) return nullptr;
-  return std::make_unique<SimHash>(config, kernels);
-}
-
-}  // namespace
 
 struct ShardTrainer::Impl {
   const ShardTrainer& trainer;

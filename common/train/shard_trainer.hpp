@@ -18,8 +18,8 @@
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
 #include "common/train/leased_shards.hpp"
-#include "schema/messages.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 

@@ -23,7 +23,7 @@
 #include "common/model/model_config.hpp"
 #include "common/thread_pool.hpp"
 #include "common/train/kernels.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 
 namespace gleaner {
 

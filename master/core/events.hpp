@@ -24,10 +24,10 @@
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "master/core/learning_so_far.hpp"
 #include "master/core/reports.hpp"
 #include "schema/messages.hpp"
-#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 

@@ -7,7 +7,7 @@
 
 #include "common/limits.hpp"
 #include "common/result.hpp"
-#include "schema/input_parts.hpp"
+#include "common/work/input_parts.hpp"
 
 namespace gleaner {
 

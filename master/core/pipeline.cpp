@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/result.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {
 Pipeline::Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoint)

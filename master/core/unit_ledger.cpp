@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/work/quantized_activations.hpp"
+
 namespace gleaner {
 namespace {
 

@@ -38,32 +38,6 @@ Bytes flatten(capnp::MessageBuilder& builder) {
   return bytes;
 }
 
-}  // namespace
-
-Bytes encode(const Message& message) {
-  capnp::MallocMessageBuilder builder(
-      std::visit([](const auto& m) { return segment_words(m); }, message));
-  auto envelope = builder.initRoot<wire::Envelope>();
-#define GLEANER_MESSAGE_WRITER(type, ...) \
-  if (const auto* from = std::get_if<type>(&message)) write(*from, envelope.init##type());
-  GLEANER_MESSAGES(GLEANER_MESSAGE_WRITER)
-#undef GLEANER_MESSAGE_WRITER
-  // The envelope's members stand in the order of Message.
-  GLEANER_CHECK(static_cast<std::size_t>(envelope.which()) == message.index());
-  return flatten(builder);
-}
-
-Bytes encode_update(const SparseUpdate& update) {
-  capnp::MallocMessageBuilder builder(segment_words(update));
-  FieldWriter<record::Update::Builder> writer{builder.initRoot<record::Update>()};
-  fields(update, writer, true);
-  return flatten(builder);
-}
-
-// Bytes to messages and records. The only place that catches Cap'n Proto's exceptions.
-
-namespace {
-
 constexpr std::size_t kWordBytes = sizeof(capnp::word);
 constexpr int kNestingMax = 8;
 
@@ -151,6 +125,28 @@ std::size_t type_in(Envelope envelope) {
 }
 
 }  // namespace
+
+Bytes encode(const Message& message) {
+  capnp::MallocMessageBuilder builder(
+      std::visit([](const auto& m) { return segment_words(m); }, message));
+  auto envelope = builder.initRoot<wire::Envelope>();
+#define GLEANER_MESSAGE_WRITER(type, ...) \
+  if (const auto* from = std::get_if<type>(&message)) write(*from, envelope.init##type());
+  GLEANER_MESSAGES(GLEANER_MESSAGE_WRITER)
+#undef GLEANER_MESSAGE_WRITER
+  // The envelope's members stand in the order of Message.
+  GLEANER_CHECK(static_cast<std::size_t>(envelope.which()) == message.index());
+  return flatten(builder);
+}
+
+Bytes encode_update(const SparseUpdate& update) {
+  capnp::MallocMessageBuilder builder(segment_words(update));
+  FieldWriter<record::Update::Builder> writer{builder.initRoot<record::Update>()};
+  fields(update, writer, true);
+  return flatten(builder);
+}
+
+// Bytes to messages and records. The only place that catches Cap'n Proto's exceptions.
 
 Result<Message> decode(ByteView bytes) {
   const char* name = kUnnamed;

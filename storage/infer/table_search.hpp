@@ -18,7 +18,7 @@
 #include "common/train/hash_table.hpp"
 #include "common/train/kernels.hpp"
 #include "common/train/sim_hash.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "storage/infer/stored_model.hpp"
 
 namespace gleaner {

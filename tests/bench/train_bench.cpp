@@ -27,7 +27,7 @@
 #include "common/train/aligned_vector.hpp"
 #include "common/train/kernels.hpp"
 #include "common/train/shard_trainer.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 
 namespace gleaner {
 namespace {

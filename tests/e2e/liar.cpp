@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "common/access/addresses.hpp"
+#include "common/net/tcp_link.hpp"
 #include "common/net/tls_context.hpp"
-#include "common/net/transports.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/support/lies.hpp"
 #include "volunteer/hello.hpp"

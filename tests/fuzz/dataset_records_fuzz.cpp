@@ -4,6 +4,7 @@
 
 #include "common/result.hpp"
 #include "tests/support/memory_source.hpp"
+#include "tools/dataset/tag_forms.hpp"
 #include "tools/dataset/text_records.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,7 +1,8 @@
 // Input: u8 examples, u8 sixteenths of the width, one mask bit a unit, then a packed gradient.
 // A gradient has one encoding for given codes: what can be added packs to the same bytes.
 #include "common/result.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;

@@ -1,6 +1,6 @@
 // Quantized activations have one encoding: whatever unpacks packs to the same bytes.
 #include "common/result.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;

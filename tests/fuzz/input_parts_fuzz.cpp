@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "common/result.hpp"
-#include "schema/input_parts.hpp"
+#include "common/work/input_parts.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;

@@ -5,8 +5,9 @@
 #include <fstream>
 
 #include "common/net/frame.hpp"
-#include "schema/input_parts.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/input_parts.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/property/codec_messages.hpp"
 

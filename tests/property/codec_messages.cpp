@@ -9,7 +9,7 @@
 
 #include "common/limits.hpp"
 #include "common/model/shard_rows.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "schema/wire/codec.hpp"
 #include "schema/wire/tables.hpp"
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "schema/messages.hpp"
-#include "schema/quantized_batch.hpp"
 
 namespace gleaner::testing {
 

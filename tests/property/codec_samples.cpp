@@ -1,7 +1,8 @@
 // The fixed samples. Their encoded bytes stand in codec_golden.txt: a change here is a change
 // there.
-#include "schema/input_parts.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/input_parts.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 #include "tests/property/codec_messages.hpp"
 
 namespace gleaner::testing {

@@ -10,7 +10,7 @@
 #include "common/data/point_writer.hpp"
 #include "tests/property/property_seed.hpp"
 #include "tests/support/memory_source.hpp"
-#include "tests/unit/dataset/dataset_files.hpp"
+#include "tests/unit/common/data/dataset_files.hpp"
 
 namespace gleaner {
 namespace {

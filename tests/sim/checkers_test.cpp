@@ -1,7 +1,7 @@
 // Each checker says so when what it guards is broken: fed by hand with events that must not be.
 #include <catch2/catch.hpp>
 
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "schema/versions.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/sim/checkers/checker.hpp"

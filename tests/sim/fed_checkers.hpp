@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "schema/versions.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/sim/checkers/checker.hpp"

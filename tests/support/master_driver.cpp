@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "common/result.hpp"
-#include "schema/input_parts.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/input_parts.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/support/lies.hpp"
 

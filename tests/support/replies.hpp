@@ -1,4 +1,4 @@
-// Messages that a core under test has returned: the replies of one type, and the points of a reply.
+// Replies of an executor under test: those of one kind, and those once it has its examples.
 #pragma once
 
 #include <utility>

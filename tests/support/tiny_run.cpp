@@ -5,8 +5,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "schema/input_parts.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/input_parts.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {
 

@@ -11,9 +11,9 @@
 #include "common/model/model_config.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "master/core/core_config.hpp"
 #include "schema/messages.hpp"
-#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 

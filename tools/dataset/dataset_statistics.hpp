@@ -12,6 +12,9 @@
 
 namespace gleaner {
 
+// `part` as a fraction of `whole`; 0 of nothing.
+double ratio(std::uint64_t part, std::uint64_t whole);
+
 // Labels by how often training points bear them: the head are the fewest labels that hold half of
 // all occurrences, the tail those that hold the last tenth and those never seen.
 enum class FrequencyClass : std::uint8_t { kHead, kTorso, kTail };

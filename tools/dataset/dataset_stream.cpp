@@ -148,4 +148,19 @@ Result<void> SetOutput::commit(const Irregularities& irregularities,
   return text_->commit(existing);
 }
 
+Result<void> copy_set(const std::string& source, const TextOptions& text, std::uint64_t total,
+                      const std::string& target, const SetOutputOptions& options,
+                      std::uint64_t points, Dimensions dimensions, const char* doing,
+                      AtomicFile::Existing existing, const std::function<bool()>& takes) {
+  auto stream = PointStream::open(source, text);
+  if (!stream) return stream.error();
+  auto output = SetOutput::create(target, options, points, dimensions);
+  if (!output) return output.error();
+  auto copied = for_each_point(**stream, doing, total, [&](const Point& point, std::uint64_t) {
+    return takes() ? (*output)->add(point) : Result<void>();
+  });
+  if (!copied) return copied;
+  return (*output)->commit((*stream)->irregularities(), existing);
+}
+
 }  // namespace gleaner

@@ -101,4 +101,10 @@ class SetOutput {
   std::string line_;
 };
 
+// Writes those examples of the source that `takes` says, `points` of `total`, into `target`.
+Result<void> copy_set(const std::string& source, const TextOptions& text, std::uint64_t total,
+                      const std::string& target, const SetOutputOptions& options,
+                      std::uint64_t points, Dimensions dimensions, const char* doing,
+                      AtomicFile::Existing existing, const std::function<bool()>& takes);
+
 }  // namespace gleaner

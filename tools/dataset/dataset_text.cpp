@@ -16,7 +16,7 @@
 #include "tools/cli/report.hpp"
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/dataset/dataset_stream.hpp"
-#include "tools/dataset/text_records.hpp"
+#include "tools/dataset/text_source.hpp"
 
 namespace gleaner {
 namespace {

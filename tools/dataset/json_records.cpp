@@ -15,6 +15,7 @@
 #include "common/data/byte_source.hpp"
 #include "common/result.hpp"
 #include "common/settings/settings_value.hpp"
+#include "tools/dataset/tag_forms.hpp"
 #include "tools/dataset/text_records.hpp"
 
 namespace gleaner {

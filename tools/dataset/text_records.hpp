@@ -2,9 +2,7 @@
 // objects, one a line, printed over several lines, or in an array. Not thread-safe.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,99 +70,5 @@ Result<std::unique_ptr<TextRecords>> open_csv_records(std::unique_ptr<ByteSource
 // list.
 Result<std::unique_ptr<TextRecords>> open_json_records(std::unique_ptr<ByteSource> source,
                                                        const TextFields& fields);
-
-std::string_view trimmed(std::string_view text);
-// The parts between separators; one where there is none.
-std::vector<std::string> cut_at(std::string_view text, std::string_view separator);
-
-// ---- The form in which the tags of one example stand in one text. Pure.
-
-// Names in words.json and --tag-separator of the forms that are no separator.
-inline constexpr const char* kTagList = "list";    // ['a', 'b'], as Python and JSON print a list
-inline constexpr const char* kTagBrackets = "<>";  // <a><b>
-inline constexpr const char* kTagComma = ",";
-
-// The tags of `text`, not trimmed. A text that is no list, and one without brackets, is cut at
-// commas.
-std::vector<std::string> cut_tags(std::string_view text, const std::string& separator);
-
-// Recognises the form by texts that were not cut yet.
-class TagFormGuess {
- public:
-  void add(std::string_view text);
-
-  // kTagList or kTagBrackets if all texts have it; else the first of , ; | that occurs.
-  [[nodiscard]] std::string form() const;
-
-  [[nodiscard]] std::uint64_t texts() const { return texts_; }
-
- private:
-  std::uint64_t texts_ = 0;
-  std::uint64_t lists_ = 0;
-  std::uint64_t brackets_ = 0;
-  std::array<bool, 3> has_separator_{};
-};
-
-// The form that would cut a label as read further; empty for one that looks whole.
-std::string form_inside(std::string_view label);
-
-// The records of a source of texts, read as often as needed, with what was recognised about it.
-
-// A source that can be read more than once: a file where it lies; standard input, a pipe or a FIFO
-// as a copy in a temporary file, which goes with the object.
-class SpooledFile {
- public:
-  // "-" is standard input. Reads a stream to its end. kIo when there is no room for the copy.
-  static Result<SpooledFile> of(const std::string& path);
-
-  SpooledFile(SpooledFile&& other) noexcept;
-  SpooledFile& operator=(SpooledFile&&) = delete;
-  ~SpooledFile();
-
-  // From the beginning; decompressed as open_file_source does.
-  [[nodiscard]] Result<std::unique_ptr<ByteSource>> open() const;
-
- private:
-  SpooledFile(std::string name, std::string path)
-      : name_(std::move(name)), path_(std::move(path)) {}
-
-  std::string name_;  // for messages
-  std::string path_;
-  int copy_ = -1;  // a file without a name
-};
-
-class TextSource {
- public:
-  // Recognises what no flag says: the form of records, and that of tags unless `fields` has a
-  // separator for them.
-  static Result<TextSource> open(const ConvertFlags& flags, TextFields fields);
-
-  // Calls `use(record, index)` for all records, and returns how many there are.
-  Result<std::uint64_t> for_each(
-      const char* doing, const std::function<Result<void>(const TextRecord&, std::uint64_t)>& use);
-
-  // With the separator of tags that was recognised.
-  [[nodiscard]] const TextFields& fields() const { return fields_; }
-
-  // Says what was recognised and what may have been read wrongly, a sentence each.
-  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
-
-  // Notes that some of the labels look as if they were several, unless a flag says how to cut.
-  void note_labels(const std::vector<std::string>& labels);
-
- private:
-  TextSource(SpooledFile file, RecordOptions options, TextFields fields)
-      : file_(std::move(file)), options_(std::move(options)), fields_(std::move(fields)) {}
-
-  Result<std::unique_ptr<TextRecords>> records() const;
-  Result<void> recognise_form(const std::string& path);
-  Result<void> recognise_tags();
-
-  SpooledFile file_;
-  RecordOptions options_;
-  TextFields fields_;
-  bool cuts_as_recognised_ = false;
-  std::vector<std::string> notes_;
-};
 
 }  // namespace gleaner

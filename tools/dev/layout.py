@@ -8,6 +8,21 @@ import re
 
 FOLDER_FILES_MAX = 45
 
+# Sources whose unnamed namespace may be longer than the rule says, and how long: these numbers fall.
+LONG_PRIVATE_PARTS = {
+    "common/data/byte_source.cpp": 278,
+    "common/data/word_rule.cpp": 150,
+    "common/http/http_calls.cpp": 112,
+    "common/train/self_test/self_test.cpp": 359,
+    "schema/wire/codec.cpp": 115,
+    "volunteer/config.cpp": 227,
+    "volunteer/example_cache.cpp": 128,
+    "volunteer/lend/service_windows.cpp": 189,
+    "volunteer/lend/system_bus.cpp": 106,
+    "volunteer/lend/system_bus_windows.cpp": 112,
+    "volunteer/lend/verbs.cpp": 133,
+}
+
 # ---- What may include what -----------------------------------------------------------------------
 
 COMMAND = re.compile(r"\b(gleaner_library|add_library|add_executable|target_link_libraries)\s*\(\s*([\w-]+)([^)]*)\)")
@@ -64,8 +79,8 @@ DOORS = [
     (r"rocksdb/|storage/engine/rocks_(bulk_writer|database|options|tables)\.hpp$",
      r"storage/keep/backup\.cpp$|storage/engine/rocks_\w+\.cpp$|storage/engine/rocks_(bulk_writer|database|options|tables)\.hpp$",
      "storage/engine/rocks_* and storage/keep/backup.cpp"),
-    (r"toml\+\+/", r".*(settings|config)[^/]*\.cpp$", "settings and config sources"),
-    (r"CLI/", r".*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$", "settings, config and main sources"),
+    (r"toml\+\+/", r"common/settings/settings_toml\.cpp$", "common/settings/settings_toml.cpp"),
+    (r"CLI/", r"common/settings/settings_flags\.cpp$|tools/.*\.cpp$", "common/settings/settings_flags.cpp and tools"),
     (r"nlohmann/", r"(master|volunteer)/[^/]*$|(common|storage|master/see|volunteer/lend)/.*\.cpp$|storage/json_fields\.hpp$|master/see/json_values\.hpp$|tools/",
      "shells, tools, and sources in common, storage, master/see and volunteer/lend"),
     (r"microhttpd\.h$", r"common/http/http_(calls\.hpp|\w+\.cpp)$", "common/http/http_*"),
@@ -78,6 +93,6 @@ DOORS = [
     (r"X11/", r"volunteer/lend/session_helper\.cpp$", "volunteer/lend/session_helper.cpp"),
     (r"catch2/", r"tests/", "tests"),
     (r"pybind11/", r"tools/python/\w+\.cpp$", "tools/python"),
-    (r".*intrin\.h$|cpuid\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|common/train/kernels\.cpp$|tools/\w+/\w*peaks\.cpp$",
-     "the kernels of one instruction set, what chooses among them, and the bench of peaks"),
+    (r".*intrin\.h$|cpuid\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|common/train/kernels\.cpp$",
+     "the kernels of one instruction set, and what chooses among them"),
 ]

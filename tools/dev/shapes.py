@@ -110,3 +110,45 @@ def check_function_lengths(path, code, findings):
                     findings.add(path, opened, f"a function of {lines} lines: at most "
                                  f"{FUNCTION_LINES_MAX}; split it by idea")
         start = at + 1
+
+
+# ---- Unnamed namespaces --------------------------------------------------------------------------
+
+PRIVATE_LINES_MAX = 80
+# A file of few functions for others is about what is behind them: its private part is its idea.
+FEW_FUNCTIONS = 3
+NAMESPACE = re.compile(r"^(?:inline\s+)?namespace\b([^{;]*)\{[ \t]*\n", re.MULTILINE)
+
+
+def check_private_part(path, code, long_ones, findings):
+    """One unnamed namespace, before all else of its namespace, of at most PRIVATE_LINES_MAX lines."""
+    parts = []  # (begin, end) of each unnamed namespace
+    begin = None  # of the contents of the namespace around it
+    for match in NAMESPACE.finditer(code):
+        if match.group(1).strip():
+            begin = match.end() if begin is None else begin
+            continue
+        depth, at = 1, match.end()
+        while depth and at < len(code):
+            depth += (code[at] == "{") - (code[at] == "}")
+            at += 1
+        parts.append((match.start(), at))
+    if not parts:
+        return
+    for start, _ in parts[1:]:
+        findings.add(path, line_of(code, start), "a second unnamed namespace: put it into the first, or "
+                     "give each idea a file")
+    start, end = parts[0]
+    if begin is not None and begin <= start and without_declarations(code[begin:start]).strip():
+        findings.add(path, line_of(code, start), "the unnamed namespace comes after other code: put it first")
+    lines = code.count("\n", start, end) + 1
+    functions = len(re.findall(r"^\};?$", code[end:], re.MULTILINE))
+    if lines > long_ones.get(path, PRIVATE_LINES_MAX) and functions > FEW_FUNCTIONS:
+        findings.add(path, line_of(code, start), f"an unnamed namespace of {lines} lines beside {functions} "
+                     f"definitions: at most {PRIVATE_LINES_MAX}; split the file by idea")
+
+
+def without_declarations(code):
+    """The same code without names of other namespaces and declarations of types."""
+    return re.sub(r"^(?:using|namespace|struct|class|enum)\b[^{};]*;|^(?:inline\s+)?namespace\b[^{;]*\{", "", code,
+                  flags=re.MULTILINE)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks of the repository that no compiler makes: which folder may include which and that none
 includes itself through others, how many files a folder holds, third-party headers behind their
-doors, banned calls, the shapes of co_await that GCC 12 compiles correctly, lengths, phrases and
-wrapping of the prose, files that nobody builds, formatting. Prints `file:line: sentence` and exits 1 if
-there is anything to say. The rules about folders are in layout.py, those about
-co_await and functions in shapes.py.
+doors, banned calls, the shapes of co_await that GCC 12 compiles correctly, lengths, unnamed
+namespaces, phrases and wrapping of the prose, files that nobody builds, formatting. Prints
+`file:line: sentence` and exits 1 if there is anything to say. The rules about folders are in
+layout.py, those about co_await, functions and namespaces in shapes.py.
 
 usage: tools/dev/tidy.py [ROOT]      (the repository this file is in, unless given)
 """
@@ -17,9 +17,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
-from layout import (DOORS, FOLDER_FILES_MAX, IMPURE, PURE, PURE_CALLS,  # noqa: E402
+from layout import (DOORS, FOLDER_FILES_MAX, IMPURE, LONG_PRIVATE_PARTS, PURE, PURE_CALLS,  # noqa: E402
                     PURE_REFUSES, walls)
-from shapes import check_co_await, check_function_lengths, line_of  # noqa: E402
+from shapes import check_co_await, check_function_lengths, check_private_part, line_of  # noqa: E402
 
 FILE_LINES_MAX = 600  # of tests 800
 
@@ -359,6 +359,8 @@ def check_repository(root, with_format=True):
         check_co_await(path, plain, findings)
         if not path.startswith("tests/"):
             check_function_lengths(path, plain, findings)
+            if path.endswith(".cpp"):
+                check_private_part(path, plain, LONG_PRIVATE_PARTS, findings)
     check_circles(texts, allowed, findings)
     check_folder_sizes(files, findings)
     check_dead_files(files, texts, findings)

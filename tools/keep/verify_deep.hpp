@@ -4,12 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "common/data/packed_dataset.hpp"
 #include "common/ids.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
@@ -18,16 +15,6 @@
 #include "tools/cli/report.hpp"
 
 namespace gleaner {
-
-// Trains a run on from its checkpoint in this process, without a network: the same tasks in the
-// same order as a master issues, so the same bits. One thread; loops run on the pool.
-
-// Folds every round before checkpoint `to` into `run`, which is open for writing, with those of
-// `rate_cuts` that it does not have yet. `train` is the data the run was made for. `on_batch` is
-// called after each batch.
-Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
-                     const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
-                     const std::function<void()>& on_batch);
 
 struct DeepRequest {
   std::string train;          // the run's training file

@@ -1,3 +1,4 @@
+// The systems that can start programs, and what each can launch.
 #include "tools/launch/launch.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +11,8 @@
 namespace gleaner {
 namespace {
 
+constexpr const char* kVolunteerUnit = "gleaner-volunteer@.service";
+constexpr const char* kMasterUnit = "gleaner-master.service";
 constexpr std::uint64_t kMemoryBytesMin = std::uint64_t{256} << 20;
 constexpr std::uint64_t kTimeSecondsMin = 180;  // a warning may come two minutes before the end
 
@@ -63,6 +66,36 @@ Result<void> check_size(const LaunchTarget& target, const Launch& launch) {
   return {};
 }
 
+using Commands = std::vector<std::vector<std::string>>;
+
+Commands slurm_commands(const Launch& launch) {
+  return {{"sbatch", launch.is_master ? "master.sbatch" : "volunteers.sbatch"}};
+}
+
+Commands kubernetes_commands(const Launch& launch) {
+  if (launch.is_master) return {{"kubectl", "apply", "-f", "master.yaml"}};
+  return {{"kubectl", "apply", "-f", "secret.yaml", "-f", "volunteers.yaml"}};
+}
+
+Commands condor_commands(const Launch&) {
+  return {{"condor_submit", "volunteers.sub"}};
+}
+
+Commands systemd_commands(const Launch& launch) {
+  Commands commands = {
+      {"systemctl", "link", std::string("./") + (launch.is_master ? kMasterUnit : kVolunteerUnit)},
+      {"systemctl", "enable", "--now"}};
+  if (launch.is_master) commands.back().emplace_back(kMasterUnit);
+  for (std::uint32_t i = 1; i <= launch.volunteers && !launch.is_master; ++i) {
+    commands.back().push_back(fmt::format("gleaner-volunteer@{}.service", i));
+  }
+  return commands;
+}
+
+Commands ssh_commands(const Launch&) {
+  return {{"bash", "volunteers.sh", "start"}};
+}
+
 }  // namespace
 
 Error invalid(std::string sentence) {
@@ -71,11 +104,35 @@ Error invalid(std::string sentence) {
 
 const std::vector<LaunchTarget>& launch_targets() {
   static const std::vector<LaunchTarget> targets = {
-      {"slurm", &slurm_files, true, false, true},
-      {"kubernetes", &kubernetes_files, true, true, false},
-      {"condor", &condor_files, false, false, true},
-      {"systemd", &systemd_files, true, false, false},
-      {"ssh", &ssh_files, false, false, false},
+      {"slurm",
+       {{"slurm-volunteers.sbatch", "volunteers.sbatch"},
+        {"slurm-master.sbatch", "master.sbatch", true}},
+       &slurm_commands,
+       true,
+       false,
+       true},
+      {"kubernetes",
+       {{"kubernetes-volunteers.yaml", "volunteers.yaml"},
+        {"kubernetes-secret.yaml", "secret.yaml", false, true},
+        {"kubernetes-master.yaml", "master.yaml", true}},
+       &kubernetes_commands,
+       true,
+       true,
+       false},
+      {"condor",
+       {{"condor-volunteers.sub", "volunteers.sub"}},
+       &condor_commands,
+       false,
+       false,
+       true},
+      {"systemd",
+       {{"systemd-volunteer.service", kVolunteerUnit},
+        {"systemd-master.service", kMasterUnit, true}},
+       &systemd_commands,
+       true,
+       false,
+       false},
+      {"ssh", {{"ssh-volunteers.sh", "volunteers.sh"}}, &ssh_commands, false, false, false},
   };
   return targets;
 }
@@ -105,30 +162,6 @@ Result<void> check_launch(const LaunchTarget& target, const Launch& launch) {
   }
   if (auto sized = check_size(target, launch); !sized) return sized;
   return check_words(launch);
-}
-
-std::uint64_t shard_bytes(const Launch& launch) {
-  return launch.memory_bytes / 2;
-}
-
-std::uint64_t mebibytes(std::uint64_t bytes) {
-  constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
-  return (bytes + kMebibyte - 1) / kMebibyte;
-}
-
-std::uint64_t whole_minutes(std::uint64_t seconds) {
-  return (seconds + 59) / 60;
-}
-
-std::string volunteer_command(const Launch& launch, const std::string& line_file) {
-  return fmt::format(
-      "{} --line-file {}{} --once --give-up-s 300 --leave-grace-s 20 --threads {} --memory {}",
-      launch.program, line_file, launch.is_insecure ? " --insecure" : "", launch.cores,
-      bytes_text(shard_bytes(launch)));
-}
-
-std::string until_flag(const Launch& launch) {
-  return launch.time_s ? fmt::format(" --until {}s", *launch.time_s) : "";
 }
 
 }  // namespace gleaner

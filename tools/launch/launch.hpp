@@ -1,4 +1,4 @@
-// A launch, and the files that launch it: one pure function for each system that can start
+// A launch, and the files that launch it, from the templates of each system that can start
 // programs. Nothing here reads or writes a file, or runs a command.
 //
 // Invariants
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/result.hpp"
@@ -49,42 +50,35 @@ struct LaunchFiles {
   std::vector<std::vector<std::string>> commands;
 };
 
+// A file that a system needs, and its template: a file in templates/ that CMake embeds.
+struct LaunchTemplate {
+  const char* name;  // of the template
+  const char* file;  // that it becomes
+  bool is_of_master = false;
+  bool is_secret = false;
+};
+
 struct LaunchTarget {
   const char* name;
-  LaunchFiles (*write)(const Launch& launch);
+  std::vector<LaunchTemplate> templates;
+  std::vector<std::vector<std::string>> (*commands)(const Launch& launch);
   bool has_master;            // it can run the master too
   bool has_secrets;           // it keeps the line itself: `line_file` is not used
   bool needs_time_with_jobs;  // a job that never ends leaves no place for the next
 };
-
-LaunchFiles slurm_files(const Launch& launch);
-LaunchFiles kubernetes_files(const Launch& launch);
-LaunchFiles condor_files(const Launch& launch);
-LaunchFiles systemd_files(const Launch& launch);
-LaunchFiles ssh_files(const Launch& launch);
 
 const std::vector<LaunchTarget>& launch_targets();
 
 // Whether `target` can launch it: an error names the flag and what would do.
 Result<void> check_launch(const LaunchTarget& target, const Launch& launch);
 
-// ---- For the writers
-// -----------------------------------------------------------------------------
+LaunchFiles launch_files(const LaunchTarget& target, const Launch& launch);
 
-// Memory that shards may take of what one has: half of it, as a volunteer takes of a whole machine.
-std::uint64_t shard_bytes(const Launch& launch);
+// The text of a template; empty for another name.
+std::string_view launch_template(std::string_view name);
 // Lines of a unit that keep a volunteer's service from the rest of the machine: those of the
 // packaged unit, tools/packaging/debian/gleaner-volunteer.service.
 extern const char* const kVolunteerSandbox;
-// Whole MiB and minutes, rounded up.
-std::uint64_t mebibytes(std::uint64_t bytes);
-std::uint64_t whole_minutes(std::uint64_t seconds);
-
-// How a job's program is called with its arguments: it ends with the run, and when there is no
-// master for five minutes. `line_file` is its path where the job runs.
-std::string volunteer_command(const Launch& launch, const std::string& line_file);
-// " --until 14400s", by which it leaves in time; empty where it may stay for ever.
-std::string until_flag(const Launch& launch);
 
 // The error for what a person asked and cannot have.
 Error invalid(std::string sentence);

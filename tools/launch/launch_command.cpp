@@ -267,7 +267,7 @@ Result<void> run(LaunchFlags& flags) {
       *std::find_if(targets.begin(), targets.end(),
                     [&](const LaunchTarget& t) { return t.name == flags.target; });
   if (auto completed = complete(flags, target); !completed) return completed;
-  LaunchFiles made = target.write(flags.launch);
+  LaunchFiles made = launch_files(target, flags.launch);
   if (!flags.launch.is_master && !target.has_secrets && !flags.output.empty()) {
     made.files.push_back({"line", flags.launch.line + "\n", true});
   }

@@ -55,6 +55,9 @@ struct RoundReceipts {
 // programs a row for each shard of each round.
 Report receipts_report(const std::vector<RoundReceipts>& rounds, ReportForm form);
 
+// "3 of 10".
+std::string part_of(std::uint64_t done, std::uint64_t all);
+
 // How a run stands, as a master says it, for people and programs. Pure functions.
 Report status_report(const RunStatus& status, const std::string& address, TextStyle style);
 

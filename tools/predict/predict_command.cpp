@@ -1,7 +1,6 @@
 #include "tools/predict/predict_command.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -9,14 +8,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "common/data/name_table.hpp"
 #include "common/data/packed_writer.hpp"
-#include "common/data/word_model.hpp"
 #include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/train/kernels.hpp"
@@ -30,100 +27,6 @@
 #include "tools/predict/predict_examples.hpp"
 
 namespace gleaner {
-
-namespace {
-
-constexpr std::size_t kFeaturesShown = 10;
-constexpr std::size_t kMissedShown = 12;
-constexpr std::string_view kIndent = "  ";
-
-// A line of plain text from names, which may hold anything, cut to the width.
-std::string plain_line(const std::string& text, const PredictLayout& layout) {
-  return fit(printable(text), layout.width, layout.style);
-}
-
-std::string features_line(const Prediction& prediction, const PredictNames& names) {
-  std::vector<std::string> parts;
-  for (const std::size_t at : strongest_features(prediction.point, kFeaturesShown)) {
-    parts.push_back(names.features.name_or("feature", prediction.point.features[at]));
-  }
-  if (parts.empty()) return "no features: the model knows nothing of it";
-  return fmt::format("known by: {}", fmt::join(parts, ", "));
-}
-
-std::string predicted_line(const PredictedLabel& predicted, const PredictNames& names,
-                           const PredictLayout& layout) {
-  const char* const mark = predicted.is_true ? true_mark(layout.style) : " ";
-  const std::string line =
-      plain_line(fmt::format("{}{:>6.1f} %  {} {}", kIndent, 100.0F * predicted.probability, mark,
-                             names.labels.name_or("label", predicted.label)),
-                 layout);
-  return coloured(line, predicted.is_true ? Colour::kGreen : Colour::kNone, layout.style);
-}
-
-std::string why_line(const PredictedLabel& predicted, const PredictNames& names,
-                     const PredictLayout& layout) {
-  std::vector<std::string> parts;
-  for (const Contribution& part : predicted.why) {
-    parts.push_back(
-        fmt::format("{} {:+.1f}", names.features.name_or("feature", part.feature), part.value));
-  }
-  const std::string line = fmt::format("              because of {}", fmt::join(parts, ", "));
-  return coloured(plain_line(line, layout), Colour::kDim, layout.style);
-}
-
-std::string missed_line(const std::vector<std::uint32_t>& missed, const PredictNames& names) {
-  std::vector<std::string> parts;
-  for (const std::uint32_t label : missed) {
-    if (parts.size() == kMissedShown) {
-      parts.push_back(fmt::format("and {} more", missed.size() - kMissedShown));
-      break;
-    }
-    parts.push_back(names.labels.name_or("label", label));
-  }
-  return fmt::format("missed: {}", fmt::join(parts, ", "));
-}
-
-}  // namespace
-
-std::string prediction_text(const Prediction& prediction, const PredictNames& names,
-                            const PredictLayout& layout) {
-  const auto line = [&layout](const std::string& text) {
-    return plain_line(std::string(kIndent) + text, layout);
-  };
-  const std::string title = plain_line(
-      prediction.name.empty() ? names.points.name_or("example", prediction.index) : prediction.name,
-      layout);
-  std::string text = coloured(title, Colour::kBold, layout.style) + "\n";
-  text += coloured(line(features_line(prediction, names)), Colour::kDim, layout.style) + "\n";
-  for (const PredictedLabel& predicted : prediction.predicted) {
-    text += predicted_line(predicted, names, layout) + "\n";
-    if (!predicted.why.empty()) text += why_line(predicted, names, layout) + "\n";
-  }
-  const std::vector<std::uint32_t> missed = missed_labels(prediction);
-  if (!missed.empty()) text += line(missed_line(missed, names)) + "\n";
-  return text + "\n";
-}
-
-void PredictTally::add(const Prediction& prediction) {
-  ++points;
-  if (prediction.point.labels.empty()) return;
-  ++labelled;
-  if (!prediction.predicted.empty() && prediction.predicted.front().is_true) ++first_right;
-}
-
-const char* true_mark(TextStyle style) {
-  return style.utf8 ? "\u2713" : "*";
-}
-
-std::string tally_text(const PredictTally& tally) {
-  if (tally.labelled == 0) return {};
-  return fmt::format(
-      "The first prediction is right for {} of {} examples with labels ({:.1f} %).\n",
-      grouped(tally.first_right), grouped(tally.labelled),
-      100.0 * static_cast<double>(tally.first_right) / static_cast<double>(tally.labelled));
-}
-
 namespace {
 
 constexpr std::uint64_t kExamplesOfFolder = 5;
@@ -368,36 +271,6 @@ Result<void> check_flags(const PredictFlags& flags) {
   return {};
 }
 
-}  // namespace
-
-Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> run,
-                         const PredictLayout& layout, const PrintText& print) {
-  if (auto usable = check_flags(flags); !usable) return usable;
-  auto model =
-      AnsweringModel::open(std::move(run), asking_options(flags.threads, flags.candidates));
-  if (!model) return name_folder(model.error(), flags.store);
-  const ModelConfig& config = (*model)->config();
-  const TextOptions options = limits_of(config, flags.read, flags.store);
-  const RunIdentity& identity = (*model)->identity();
-  if (auto its = check_names(flags, identity); !its) return its;
-  Predictor predictor(flags, **model, layout, print);
-  const auto flush = [&predictor] { return predictor.flush(); };
-  Result<Source> source = !flags.text.empty()  ? open_texts(flags, identity, flush)
-                          : flags.data.empty() ? open_input(flags, config, options, flush)
-                                               : open_folder(flags, config, options);
-  if (!source) return source.error();
-  if (auto named = name_labels(flags, identity, source->names); !named) return named;
-  if (auto fits = check_scaling(*source->points, **model, flags.input); !fits) return fits;
-  predictor.begin(*source);
-  const Result<void> done = source->choose > 0 ? predict_chosen(flags, *source, predictor)
-                                               : predict_all(flags, *source, predictor);
-  if (!done) return done;
-  const std::string tally = tally_text(predictor.tally());
-  return flags.json || tally.empty() ? Result<void>() : print(tally);
-}
-
-namespace {
-
 constexpr std::uint32_t kThreadsMax = 1024;
 constexpr unsigned kPlainWidth = 100;
 
@@ -463,6 +336,32 @@ constexpr const char* kFooter =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
 
 }  // namespace
+
+Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> run,
+                         const PredictLayout& layout, const PrintText& print) {
+  if (auto usable = check_flags(flags); !usable) return usable;
+  auto model =
+      AnsweringModel::open(std::move(run), asking_options(flags.threads, flags.candidates));
+  if (!model) return name_folder(model.error(), flags.store);
+  const ModelConfig& config = (*model)->config();
+  const TextOptions options = limits_of(config, flags.read, flags.store);
+  const RunIdentity& identity = (*model)->identity();
+  if (auto its = check_names(flags, identity); !its) return its;
+  Predictor predictor(flags, **model, layout, print);
+  const auto flush = [&predictor] { return predictor.flush(); };
+  Result<Source> source = !flags.text.empty()  ? open_texts(flags, identity, flush)
+                          : flags.data.empty() ? open_input(flags, config, options, flush)
+                                               : open_folder(flags, config, options);
+  if (!source) return source.error();
+  if (auto named = name_labels(flags, identity, source->names); !named) return named;
+  if (auto fits = check_scaling(*source->points, **model, flags.input); !fits) return fits;
+  predictor.begin(*source);
+  const Result<void> done = source->choose > 0 ? predict_chosen(flags, *source, predictor)
+                                               : predict_all(flags, *source, predictor);
+  if (!done) return done;
+  const std::string tally = tally_text(predictor.tally());
+  return flags.json || tally.empty() ? Result<void>() : print(tally);
+}
 
 void add_predict_command(CLI::App& app, int& exit_status) {
   CLI::App& verb = *app.add_subcommand("predict", "name the labels a trained model expects");

@@ -1,5 +1,4 @@
-// `gleaner predict`: what a trained model says about points, by name; predictions as people and
-// programs read them.
+// `gleaner predict`: what a trained model says about examples, by name.
 #pragma once
 
 #include <cstdint>
@@ -9,36 +8,11 @@
 
 #include "common/console/terminal.hpp"
 #include "common/result.hpp"
-#include "storage/infer/prediction.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/console.hpp"
+#include "tools/predict/prediction_text.hpp"
 
 namespace gleaner {
-
-struct PredictLayout {
-  TextStyle style;
-  unsigned width = 100;  // columns
-};
-
-// The mark before a predicted label that is true.
-const char* true_mark(TextStyle style);
-
-// Some lines and an empty one: the point's name, its strongest features, the predicted labels, the
-// true ones among them marked, and the true ones missed.
-std::string prediction_text(const Prediction& prediction, const PredictNames& names,
-                            const PredictLayout& layout);
-
-// How often the first prediction was right, over the points that have labels.
-struct PredictTally {
-  std::uint64_t points = 0;
-  std::uint64_t labelled = 0;
-  std::uint64_t first_right = 0;
-
-  void add(const Prediction& prediction);
-};
-
-// A sentence and a line end; empty when no point has labels.
-std::string tally_text(const PredictTally& tally);
 
 // `gleaner predict`, once the command line is read and the store is open.
 struct PredictFlags {

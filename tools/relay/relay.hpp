@@ -25,8 +25,8 @@
 #include "common/net/shell_interfaces.hpp"
 #include "common/rates.hpp"
 #include "common/result.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "schema/messages.hpp"
-#include "schema/quantized_batch.hpp"
 #include "schema/relay_parts.hpp"
 #include "tools/relay/relay_examples.hpp"
 

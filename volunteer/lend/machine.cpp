@@ -9,6 +9,24 @@
 #include "common/thread_pool.hpp"
 
 namespace gleaner::volunteer {
+namespace {
+
+// "/autogroup-6 nice 0"
+std::optional<int> niceness_of_session(const std::string& path) {
+  std::istringstream text(read_text_file(path).value_or(""));
+  std::string group;
+  std::string word;
+  int nice = 0;
+  if (!(text >> group >> word >> nice) || word != "nice") return std::nullopt;
+  return nice;
+}
+
+void write(const std::string& path, int nice) {
+  std::ofstream(path) << nice << '\n';
+}
+
+}  // namespace
+
 void Machine::read(Readings& readings) const {
   readings.confinement = confinement();
   readings.has_desktop = readings.has_desktop || has_display();
@@ -54,24 +72,6 @@ std::uint32_t minute_of_week(std::int64_t wall_seconds) {
   const int day = (local.tm_wday + 6) % 7;  // from Monday
   return static_cast<std::uint32_t>((day * 24 + local.tm_hour) * 60 + local.tm_min);
 }
-
-namespace {
-
-// "/autogroup-6 nice 0"
-std::optional<int> niceness_of_session(const std::string& path) {
-  std::istringstream text(read_text_file(path).value_or(""));
-  std::string group;
-  std::string word;
-  int nice = 0;
-  if (!(text >> group >> word >> nice) || word != "nice") return std::nullopt;
-  return nice;
-}
-
-void write(const std::string& path, int nice) {
-  std::ofstream(path) << nice << '\n';
-}
-
-}  // namespace
 
 QuietSession::QuietSession(const std::string& root, int nice)
     : path_(root + "/proc/self/autogroup") {

@@ -54,6 +54,38 @@ std::optional<Range> hours_of(const std::string& text) {
   return range;
 }
 
+constexpr std::int64_t kLatest = 253'402'300'799;  // the last second of the year 9999
+
+std::optional<std::int64_t> seconds_since_1970(const std::string& text) {
+  std::int64_t seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + 1, end, seconds);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || seconds < 0 || seconds > kLatest) {
+    return std::nullopt;
+  }
+  return seconds;
+}
+
+std::optional<std::int64_t> local_time(const std::string& text) {
+  std::tm time{};
+  int end = 0;
+  const int fields =
+      std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d%n:%2d%n", &time.tm_year, &time.tm_mon,
+                  &time.tm_mday, &time.tm_hour, &time.tm_min, &end, &time.tm_sec, &end);
+  if (fields < 5 || static_cast<std::size_t>(end) != text.size()) return std::nullopt;
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  time.tm_isdst = -1;
+  const std::tm asked = time;
+  const std::time_t seconds = std::mktime(&time);
+  // It moves a time that does not exist, such as 30 February, to one that does.
+  const bool exists = time.tm_year == asked.tm_year && time.tm_mon == asked.tm_mon &&
+                      time.tm_mday == asked.tm_mday && time.tm_hour == asked.tm_hour &&
+                      time.tm_min == asked.tm_min && time.tm_sec == asked.tm_sec;
+  if (seconds < 0 || !exists) return std::nullopt;
+  return seconds;
+}
+
 }  // namespace
 
 Result<LendingHours> LendingHours::parse(const std::string& text) {
@@ -90,42 +122,6 @@ std::uint32_t LendingHours::until_change(std::uint32_t minute_of_week) const {
   while (minutes < kMinutesPerWeek && allows(minute_of_week + minutes) == is_allowed) ++minutes;
   return minutes;
 }
-
-namespace {
-
-constexpr std::int64_t kLatest = 253'402'300'799;  // the last second of the year 9999
-
-std::optional<std::int64_t> seconds_since_1970(const std::string& text) {
-  std::int64_t seconds = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data() + 1, end, seconds);
-  if (parsed.ec != std::errc{} || parsed.ptr != end || seconds < 0 || seconds > kLatest) {
-    return std::nullopt;
-  }
-  return seconds;
-}
-
-std::optional<std::int64_t> local_time(const std::string& text) {
-  std::tm time{};
-  int end = 0;
-  const int fields =
-      std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d%n:%2d%n", &time.tm_year, &time.tm_mon,
-                  &time.tm_mday, &time.tm_hour, &time.tm_min, &end, &time.tm_sec, &end);
-  if (fields < 5 || static_cast<std::size_t>(end) != text.size()) return std::nullopt;
-  time.tm_year -= 1900;
-  time.tm_mon -= 1;
-  time.tm_isdst = -1;
-  const std::tm asked = time;
-  const std::time_t seconds = std::mktime(&time);
-  // It moves a time that does not exist, such as 30 February, to one that does.
-  const bool exists = time.tm_year == asked.tm_year && time.tm_mon == asked.tm_mon &&
-                      time.tm_mday == asked.tm_mday && time.tm_hour == asked.tm_hour &&
-                      time.tm_min == asked.tm_min && time.tm_sec == asked.tm_sec;
-  if (seconds < 0 || !exists) return std::nullopt;
-  return seconds;
-}
-
-}  // namespace
 
 std::optional<Millis> parse_duration(const std::string& text) {
   constexpr std::uint64_t kSecondsMax = 30ULL * 86'400;

@@ -26,6 +26,21 @@ bool has_keys(int device) {
   return (kinds & (1UL << EV_KEY)) != 0;
 }
 
+bool is_number(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+// "pts/3" and "tty1", not "ptmx", "tty" and "ttyS0".
+std::vector<std::string> terminal_names(const std::string& root) {
+  std::vector<std::string> names;
+  for (const auto& path : entries_of(root + "/dev/pts")) {
+    if (is_number(path.filename().string())) names.push_back("pts/" + path.filename().string());
+  }
+  for (int console = 1; console < 64; ++console) names.push_back("tty" + std::to_string(console));
+  return names;
+}
+
 }  // namespace
 
 InputDevices::~InputDevices() {
@@ -71,25 +86,6 @@ std::optional<UseReading> InputDevices::read(Instant now) {
   if (open_.empty()) return std::nullopt;
   return UseReading{"input devices", last_use_, last_device_};
 }
-
-namespace {
-
-bool is_number(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(),
-                                      [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
-// "pts/3" and "tty1", not "ptmx", "tty" and "ttyS0".
-std::vector<std::string> terminal_names(const std::string& root) {
-  std::vector<std::string> names;
-  for (const auto& path : entries_of(root + "/dev/pts")) {
-    if (is_number(path.filename().string())) names.push_back("pts/" + path.filename().string());
-  }
-  for (int console = 1; console < 64; ++console) names.push_back("tty" + std::to_string(console));
-  return names;
-}
-
-}  // namespace
 
 std::optional<UseReading> Terminals::read(Instant now) {
   std::error_code error;

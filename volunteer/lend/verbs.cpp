@@ -14,25 +14,6 @@
 #include "volunteer/lend/work_record.hpp"
 
 namespace gleaner::volunteer {
-std::string reach_sentence(const MasterAddress& address, const Result<void>& reached) {
-  const std::string where = to_text(address.where);
-  if (reached) return fmt::format("The master at {} answers.\n", where);
-  std::string text =
-      fmt::format("cannot reach {} yet: {}.\n", where, cause_of(reached.error().message, where));
-  if (reached.error().code == ErrorCode::kIdentity) return text;
-  if (is_loopback(address.where.host)) {
-    return text +
-           fmt::format(
-               "{} is this machine itself. If the master runs on another one, ask for a line "
-               "that names it: its owner starts it with --listen 0.0.0.0:{} or --advertise.\n",
-               address.where.host, address.where.port);
-  }
-  return text + fmt::format(
-                    "Is the master running, does it have that address from here, and does its "
-                    "firewall let TCP port {} through?\n",
-                    address.where.port);
-}
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -166,6 +147,25 @@ std::string table(const Json& status) {
 }
 
 }  // namespace
+
+std::string reach_sentence(const MasterAddress& address, const Result<void>& reached) {
+  const std::string where = to_text(address.where);
+  if (reached) return fmt::format("The master at {} answers.\n", where);
+  std::string text =
+      fmt::format("cannot reach {} yet: {}.\n", where, cause_of(reached.error().message, where));
+  if (reached.error().code == ErrorCode::kIdentity) return text;
+  if (is_loopback(address.where.host)) {
+    return text +
+           fmt::format(
+               "{} is this machine itself. If the master runs on another one, ask for a line "
+               "that names it: its owner starts it with --listen 0.0.0.0:{} or --advertise.\n",
+               address.where.host, address.where.port);
+  }
+  return text + fmt::format(
+                    "Is the master running, does it have that address from here, and does its "
+                    "firewall let TCP port {} through?\n",
+                    address.where.port);
+}
 
 std::string verbs_help() {
   std::string text;

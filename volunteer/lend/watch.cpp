@@ -9,6 +9,10 @@ constexpr Millis kSilence{5'000};
 // Nobody has more graphical sessions at a time.
 constexpr std::size_t kSessionsMax = 64;
 
+constexpr Millis kHurried{25};
+constexpr Millis kUnhurried{500};
+constexpr Millis kSecond{1'000};
+
 }  // namespace
 
 void SessionReports::report(const std::string& session, Instant last_use, Instant now) {
@@ -36,14 +40,6 @@ std::set<std::string> SessionReports::sessions() const {
   for (const auto& [session, heard] : heard_) names.insert(session);
   return names;
 }
-
-namespace {
-
-constexpr Millis kHurried{25};
-constexpr Millis kUnhurried{500};
-constexpr Millis kSecond{1'000};
-
-}  // namespace
 
 Watch::Watch(Options options)
     : options_(std::move(options)),

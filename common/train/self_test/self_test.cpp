@@ -13,15 +13,6 @@
 #include "common/train/aligned_vector.hpp"
 
 namespace gleaner {
-
-void TestDigest::add(std::uint64_t word) {
-  value_ = mix64(value_ ^ word);
-}
-
-void TestDigest::add(float value) {
-  add(std::uint64_t{std::isnan(value) ? 0x7fc00000U : std::bit_cast<std::uint32_t>(value)});
-}
-
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
@@ -381,6 +372,14 @@ constexpr Part kParts[] = {
 };
 
 }  // namespace
+
+void TestDigest::add(std::uint64_t word) {
+  value_ = mix64(value_ ^ word);
+}
+
+void TestDigest::add(float value) {
+  add(std::uint64_t{std::isnan(value) ? 0x7fc00000U : std::bit_cast<std::uint32_t>(value)});
+}
 
 std::vector<KernelDigest> self_test(const Kernels& kernels) {
   std::vector<KernelDigest> digests;

@@ -13,7 +13,7 @@
 
 #include "common/result.hpp"
 #include "common/train/kernels.hpp"
-#include "schema/messages.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 

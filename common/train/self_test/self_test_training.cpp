@@ -13,7 +13,8 @@
 #include "common/train/self_test/self_test.hpp"
 #include "common/train/shard_trainer.hpp"
 #include "common/train/wide/wide_trainer.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {
 namespace {

@@ -10,7 +10,7 @@
 #include "common/train/aligned_vector.hpp"
 #include "common/train/wide/feature_numbers.hpp"
 #include "common/train/wide/wide_shard.hpp"
-#include "schema/messages.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 

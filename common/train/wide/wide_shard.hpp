@@ -29,7 +29,7 @@
 #include "common/train/aligned_vector.hpp"
 #include "common/train/kernels.hpp"
 #include "common/train/leased_shards.hpp"
-#include "schema/messages.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 

@@ -22,7 +22,7 @@
 #include "common/train/shard_trainer.hpp"
 #include "common/train/wide/wide_batch.hpp"
 #include "common/train/wide/wide_round.hpp"
-#include "schema/messages.hpp"
+#include "common/work/units.hpp"
 
 namespace gleaner {
 

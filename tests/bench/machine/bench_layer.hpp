@@ -12,7 +12,7 @@
 #include "common/train/kernels.hpp"
 #include "common/train/output_layer.hpp"
 #include "common/train/sim_hash.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 
 namespace gleaner {
 

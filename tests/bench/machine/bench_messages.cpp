@@ -18,8 +18,9 @@
 #include <utility>
 
 #include "common/counter_random.hpp"
-#include "common/net/transports.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/net/tcp_link.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/bench/machine/bench_layer.hpp"
 #include "tests/bench/machine/bench_loops.hpp"

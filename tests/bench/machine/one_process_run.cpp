@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "common/time.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
-#include "tests/unit/dataset/dataset_files.hpp"
+#include "tests/unit/common/data/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 
 namespace gleaner {

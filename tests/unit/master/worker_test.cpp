@@ -11,8 +11,9 @@
 #include "common/data/packed_writer.hpp"
 #include "common/limits.hpp"
 #include "common/train/input_layer.hpp"
-#include "schema/input_parts.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/input_parts.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 
 namespace gleaner {

@@ -8,7 +8,7 @@
 
 #include "common/limits.hpp"
 #include "common/model/shard_rows.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "tests/unit/schema/small_messages.hpp"
 
 namespace gleaner {

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "common/counter_random.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {
 namespace {

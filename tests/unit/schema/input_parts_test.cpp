@@ -1,5 +1,5 @@
 // The packed forms of an input shard's part of a batch: round trips, and what a peer can lie about.
-#include "schema/input_parts.hpp"
+#include "common/work/input_parts.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

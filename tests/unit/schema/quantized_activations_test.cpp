@@ -1,3 +1,5 @@
+#include "common/work/quantized_activations.hpp"
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -5,7 +7,6 @@
 
 #include "common/counter_random.hpp"
 #include "common/limits.hpp"
-#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 namespace {

@@ -232,6 +232,35 @@ class Lengths(unittest.TestCase):
         self.assertEqual(about("master/x.cpp", "const T t(3) = {\n" + "  1,\n" * 80 + "};\n"), [])
 
 
+class PrivateParts(unittest.TestCase):
+    ONE = "namespace {\n\nint a() {\n  return 1;\n}\n\n}  // namespace\n\n"
+
+    def said(self, text, path="master/x.cpp"):
+        return [line for line in about(path, "namespace gleaner {\n" + text + "}  // namespace gleaner\n")
+                if "unnamed namespace" in line]
+
+    def functions(self, count):
+        return "".join(f"int f{i}() {{\n  return {i};\n}}\n\n" for i in range(count))
+
+    def test_one_at_the_top_is_right(self):
+        self.assertEqual(self.said(self.ONE + self.functions(9)), [])
+        self.assertEqual(self.said("using Other = int;\nclass C;\n\n" + self.ONE + self.functions(1)), [])
+
+    def test_a_second_one_is_refused(self):
+        self.assertEqual(len(self.said(self.ONE + self.functions(1) + self.ONE)), 1)
+
+    def test_it_comes_first(self):
+        self.assertEqual(len(self.said(self.functions(1) + self.ONE)), 1)
+
+    def test_a_long_one_has_few_functions_behind_it(self):
+        long_one = "namespace {\n\n" + "int a = 1;\n" * 80 + "\n}  // namespace\n\n"
+        self.assertEqual(self.said(long_one + self.functions(3)), [])
+        self.assertEqual(len(self.said(long_one + self.functions(4))), 1)
+
+    def test_tests_may_have_more(self):
+        self.assertEqual(self.said(self.ONE + self.functions(1) + self.ONE, "tests/x.cpp"), [])
+
+
 class Language(unittest.TestCase):
     def test_banned_phrases_are_reported_in_comments_strings_and_markdown(self):
         for path, text in [

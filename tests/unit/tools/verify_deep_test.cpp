@@ -11,9 +11,10 @@
 #include "storage/keep/initial_model.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 #include "storage/keep/wide_start.hpp"
-#include "tests/unit/dataset/dataset_files.hpp"
+#include "tests/unit/common/data/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/dataset_command.hpp"
+#include "tools/keep/retraining.hpp"
 
 namespace gleaner {
 namespace {

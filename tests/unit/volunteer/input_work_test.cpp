@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "schema/input_parts.hpp"
+#include "common/work/input_parts.hpp"
 #include "tests/support/replies.hpp"
 #include "tests/support/tiny_run.hpp"
 #include "tests/support/watched_memory.hpp"

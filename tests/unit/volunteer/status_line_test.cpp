@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/support/captured_stream.hpp"
+#include "volunteer/reported_status.hpp"
 
 namespace gleaner {
 namespace {
@@ -61,9 +62,6 @@ TEST_CASE("status: the line says what the volunteer does and why", "[status]") {
           "waiting for the master at alpha:7070: connection refused; next try in 4 s");
   REQUIRE(status_text(doing(VolunteerActivity::kConnecting, "")) ==
           "connecting to the master at alpha:7070");
-  REQUIRE(
-      status_text(doing(VolunteerActivity::kRefused, "the invite was revoked: ask for another")) ==
-      "refused by the master at alpha:7070: the invite was revoked: ask for another");
   REQUIRE(status_text(doing(VolunteerActivity::kWaiting, "2 more volunteers")) ==
           "waiting for work: the run waits for 2 more volunteers");
   REQUIRE(status_text(doing(VolunteerActivity::kHandingOver, "SIGTERM")) ==
@@ -100,9 +98,6 @@ TEST_CASE("status: a log gets a line when something changes, not when a number m
   stage.status.update(s);
   for (RoundIndex round = 6; round < 12; ++round) {
     s.round = round;
-    s.activity = VolunteerActivity::kCommitting;
-    stage.status.update(s);
-    s.activity = VolunteerActivity::kTraining;
     s.examples_per_second += 10;
     stage.status.update(s);
   }
@@ -186,9 +181,6 @@ TEST_CASE("status: on a terminal the line is cut to the width and updated in pla
   stage.now += Millis{100};
   stage.status.update(s);
   REQUIRE_THAT(stage.out.text(), Contains("round 6"));
-  stage.status.update(doing(VolunteerActivity::kRefused, "no room"));
-  REQUIRE_THAT(stage.out.text(),
-               Contains("\r\x1b[Krefused by the master at alpha:7070: no room\n"));
 }
 
 TEST_CASE("status: JSON is one object a line with what is known", "[status]") {
@@ -216,25 +208,22 @@ TEST_CASE("status: the journal takes the place of lines", "[status]") {
   options.journal = Journal("volunteer", [&](const auto& fields) { entries.push_back(fields); });
   Stage stage(options);
   stage.status.update(training());
-  stage.status.update(doing(VolunteerActivity::kRefused, "no room"));
   stage.status.log(LogLevel::kWarning, "odd");
-  REQUIRE(entries.size() == 3);
+  REQUIRE(entries.size() == 2);
   REQUIRE_THAT(entries[0], Catch::VectorContains(std::string("GLEANER_ACTIVITY=training")));
   REQUIRE_THAT(entries[0], Catch::VectorContains(std::string("GLEANER_SHARDS=[3,7,12]")));
-  REQUIRE(entries[1][1] == "PRIORITY=4");
-  REQUIRE(entries[2] == std::vector<std::string>{"MESSAGE=odd", "PRIORITY=4",
+  REQUIRE(entries[1] == std::vector<std::string>{"MESSAGE=odd", "PRIORITY=4",
                                                  "SYSLOG_IDENTIFIER=volunteer", "GLEANER_EVENT=log",
                                                  "GLEANER_LEVEL=warning", "GLEANER_MESSAGE=odd"});
   REQUIRE(stage.out.text() + stage.error.text() == "");
 }
 
-TEST_CASE("status: --quiet leaves refusals, warnings and errors", "[status]") {
+TEST_CASE("status: --quiet leaves warnings and errors", "[status]") {
   Stage stage({OutputMode::kPlain, {}, true, false});
   stage.status.update(training());
   stage.status.log(LogLevel::kInfo, "news");
   stage.status.log(LogLevel::kError, "bad\x1b");
-  stage.status.update(doing(VolunteerActivity::kRefused, "no room"));
-  REQUIRE(stage.out.text() == "refused by the master at alpha:7070: no room\n");
+  REQUIRE(stage.out.text().empty());
   REQUIRE(stage.error.text() == "error: bad?\n");
 }
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "common/limits.hpp"
+#include "common/work/input_parts.hpp"
+#include "common/work/quantized_activations.hpp"
 #include "master/core/pipeline.hpp"
-#include "schema/input_parts.hpp"
-#include "schema/quantized_batch.hpp"
 #include "tests/support/tiny_run.hpp"
 #include "tests/unit/master/core/stream_bench.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "schema/input_parts.hpp"
+#include "common/work/input_parts.hpp"
 #include "tests/support/master_driver.hpp"
 
 namespace gleaner {

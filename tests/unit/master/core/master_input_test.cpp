@@ -2,7 +2,7 @@
 // master_input_refusals_test.
 #include <catch2/catch.hpp>
 
-#include "schema/input_parts.hpp"
+#include "common/work/input_parts.hpp"
 #include "tests/support/master_driver.hpp"
 #include "tests/unit/master/core/lent_input.hpp"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_gradient.hpp"
 #include "tests/support/master_driver.hpp"
 
 namespace gleaner {

@@ -3,7 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner {

@@ -5,10 +5,11 @@
 #include <string>
 
 #include "common/limits.hpp"
+#include "common/work/input_parts.hpp"
+#include "common/work/quantized_activations.hpp"
+#include "common/work/quantized_gradient.hpp"
 #include "master/core/input_stream.hpp"
 #include "master/core/pipeline.hpp"
-#include "schema/input_parts.hpp"
-#include "schema/quantized_batch.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner {

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "tests/unit/dataset/dataset_files.hpp"
+#include "tests/unit/common/data/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/predict/predict_examples.hpp"

@@ -10,7 +10,7 @@
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "tests/support/captured_stream.hpp"
-#include "tests/unit/dataset/dataset_files.hpp"
+#include "tests/unit/common/data/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/predict/predict_command.hpp"

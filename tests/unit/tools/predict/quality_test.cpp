@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "tools/predict/evaluate_command.hpp"
+#include "tools/predict/ranking_quality.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,9 +1,10 @@
+#include "tools/predict/serve_access.hpp"
+
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 
-#include "tests/unit/dataset/dataset_files.hpp"
-#include "tools/predict/serve_command.hpp"
+#include "tests/unit/common/data/dataset_files.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,0 +1,34 @@
+// A source that can be read more than once: a file where it lies; standard input, a pipe or a FIFO
+// as a copy in a temporary file, which goes with the object.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/data/byte_source.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+class SpooledFile {
+ public:
+  // "-" is standard input. Reads a stream to its end. kIo when there is no room for the copy.
+  static Result<SpooledFile> of(const std::string& path);
+
+  SpooledFile(SpooledFile&& other) noexcept;
+  SpooledFile& operator=(SpooledFile&&) = delete;
+  ~SpooledFile();
+
+  // From the beginning; decompressed as open_file_source does.
+  [[nodiscard]] Result<std::unique_ptr<ByteSource>> open() const;
+
+ private:
+  SpooledFile(std::string name, std::string path)
+      : name_(std::move(name)), path_(std::move(path)) {}
+
+  std::string name_;  // for messages
+  std::string path_;
+  int copy_ = -1;  // a file without a name
+};
+
+}  // namespace gleaner

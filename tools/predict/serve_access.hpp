@@ -1,0 +1,50 @@
+// Decides who may ask a served model: whoever uses this machine, whoever shows the token of a file,
+// or everybody.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "common/access/standing.hpp"
+#include "common/host_port.hpp"
+#include "common/http/admission.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+struct ServeAccessFlags {
+  std::string http;        // ADDRESS:PORT
+  std::string token_file;  // empty: no token is asked for
+  bool is_public = false;
+};
+
+// Where the server listens. kInvalidArgument for an address that other machines reach where the
+// flags do not say who is answered there.
+Result<HostPort> serve_address(const ServeAccessFlags& flags);
+
+// Any thread may ask whom it admits.
+class ServeAccess {
+ public:
+  // Reads the token, and makes the file where there is none.
+  static Result<std::unique_ptr<ServeAccess>> open(const ServeAccessFlags& flags);
+
+  [[nodiscard]] HttpReach reach() const { return reach_; }
+
+  // In a time that does not depend on where the token differs.
+  [[nodiscard]] bool admits(std::string_view token) const;
+
+  // Reads the file again. After an error the earlier token still holds.
+  Result<void> reload();
+
+ private:
+  explicit ServeAccess(const ServeAccessFlags& flags);
+
+  const std::string file_;
+  const HttpReach reach_;
+  mutable std::mutex lock_;
+  InviteSecret digest_{};  // of the token
+};
+
+}  // namespace gleaner

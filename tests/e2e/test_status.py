@@ -23,9 +23,9 @@ class Status(EndToEndTest):
         self.assertEqual(status, code, program.said())
         return "\n".join(program.out), "\n".join(program.error)
 
-    def listening(self, *flags, environment=None):
+    def listening(self, *flags, environment=None, hold=None):
         master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
-                                         "--threads", 1, *flags, environment=environment)
+                                         "--threads", 1, *flags, environment=environment, hold=hold)
         return master, master.wait_event("listening")["address"]
 
     def test_a_run_that_trains_is_told_by_address_and_by_store_and_is_not_disturbed(self):
@@ -92,7 +92,7 @@ class Status(EndToEndTest):
             self.assertIn("no peer is known as 'dora'", self.ask("ban", *words, code=2)[1])
 
     def test_without_a_master_the_store_answers(self):
-        master, address = self.listening()
+        master, address = self.listening(hold=1)
         self.cluster.volunteer(address)
         master.wait_checkpoint(1)
         master.kill()

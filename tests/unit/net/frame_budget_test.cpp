@@ -31,7 +31,8 @@ TEST_CASE("frame budget: of frames that do not come whole the largest ends its c
   REQUIRE_FALSE(greedy.framed_socket.is_open());
   REQUIRE_THAT(greedy.framed_socket.close_reason(), Catch::Contains("the largest"));
   asio::write(honest.far, asio::buffer(frame.data() + 300'000, frame.size() - 300'000));
-  run_until(honest.io, [&] { return !honest.seen.payloads.empty() && limits.budget->bytes() == 0; });
+  run_until(honest.io,
+            [&] { return !honest.seen.payloads.empty() && limits.budget->bytes() == 0; });
   REQUIRE(honest.seen.payloads == std::vector<Bytes>{payload});
   // One frame alone that is beyond the budget.
   limits.budget = std::make_shared<FrameBudget>(100'000);

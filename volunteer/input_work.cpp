@@ -12,7 +12,7 @@ namespace gleaner::volunteer {
 namespace {
 
 // Batches beyond those that are to be done whose points are asked for already.
-constexpr BatchIndex kBatchesAhead = 8;
+constexpr BatchIndex kInputBatchesAhead = 8;
 // Pieces of work: more than a master within its limits ever has out with one volunteer.
 constexpr std::size_t kWaitingMax = 1024;
 static_assert(kWaitingMax > 2 * (kStalenessMax + 1) + kStepsPerUnitMax + kInputShardsMax);
@@ -150,7 +150,7 @@ void InputWork::ask(std::vector<Message>& replies) {
     }
   }
   if (ahead == 0) return;
-  const BatchIndex end = std::min(ahead + kBatchesAhead, plan_->batch_count());
+  const BatchIndex end = std::min(ahead + kInputBatchesAhead, plan_->batch_count());
   for (; ahead < end; ++ahead) ask_for(WantedPoints{PointSet::kTraining, plan_->points_of(ahead)});
 }
 

@@ -14,7 +14,7 @@ namespace {
 // Units of a shard: more than a master within its limits ever has out.
 constexpr std::size_t kUnitsMax = 1024;
 // Batches beyond the next whose points are asked for where there is no room for a whole round's.
-constexpr BatchIndex kBatchesAhead = 8;
+constexpr BatchIndex kWideBatchesAhead = 8;
 
 const LeaseRef& lease_of(const TrainUnit& unit) {
   return unit.leases.front();
@@ -298,7 +298,7 @@ void WideWork::ask_for(const WantedPoints& wanted, Replies& replies) {
 void WideWork::ask_ahead(BatchIndex next, Replies& replies) {
   const BatchIndex round_end = plan_.round_end(plan_.round_of(next));
   const bool keeps_all = points_.keeps_all(PointSet::kTraining);
-  const BatchIndex end = keeps_all ? round_end : std::min(round_end, next + kBatchesAhead);
+  const BatchIndex end = keeps_all ? round_end : std::min(round_end, next + kWideBatchesAhead);
   BatchIndex& asked = asked_[plan_.round_of(next)];
   asked = keeps_all ? std::max(asked, next) : next;
   for (; asked < end && !points_.has_asked_enough(); ++asked) {

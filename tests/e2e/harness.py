@@ -31,10 +31,10 @@ IS_LONG = os.environ.get("GLEANER_LONG", "") not in ("", "0")
 ENDLESS = 100_000
 
 # No run of these tests takes longer, with every other test running beside it.
-RUN_SECONDS = 90 * TIME_FACTOR
+RUN_SECONDS = 180 * TIME_FACTOR
 
 # By which a program may be later than it should, with other tests running beside it.
-LATE_SECONDS = 10 * TIME_FACTOR
+LATE_SECONDS = 60 * TIME_FACTOR
 
 
 def faults(**variables):
@@ -85,11 +85,18 @@ def free_address():
 
 
 class Program:
-    """A running program: what it has said so far, and ways to wait for what it will say."""
+    """A running program: what it has said so far, and ways to wait for what it will say.
 
-    def __init__(self, name, arguments, simd=None, environment=None, before=()):
+    A master started with `hold`=N stands still when it has told of checkpoint N. let_go() ends that, a signal
+    does, and a test that waits for the program's end."""
+
+    def __init__(self, name, arguments, simd=None, environment=None, before=(), hold=None):
         self.name = name
         self.command = [*before, str(BIN / name)] + [str(argument) for argument in arguments]
+        self._hold, echo, echo_end = hold, None, None
+        if hold is not None:
+            echo_end, echo = os.pipe()
+            environment = faults(**(environment or {}), GLEANER_FAULT_ECHO=str(echo_end))
         variables = dict(os.environ, LC_ALL="C.UTF-8", **(environment or {}))
         for variable in ("GLEANER_LINE_FILE", "GLEANER_MASTER", "GLEANER_SIMD"):
             if variable not in (environment or {}):
@@ -101,20 +108,40 @@ class Program:
         self._news = threading.Condition()
         self._process = subprocess.Popen(
             self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=variables, start_new_session=True)
+            env=variables, start_new_session=True, pass_fds=() if hold is None else (echo_end,))
+        if hold is not None:
+            os.close(echo_end)
         self._readers = [
-            threading.Thread(target=self._read, args=(self._process.stdout, self.out)),
+            threading.Thread(target=self._read, args=(self._process.stdout, self.out, echo)),
             threading.Thread(target=self._read, args=(self._process.stderr, self.error))]
         for reader in self._readers:
             reader.start()
 
-    def _read(self, stream, lines):
+    def _read(self, stream, lines, echo=None):
         with stream:
             for line in stream:
                 with self._news:
                     lines.append(line.decode(errors="replace").rstrip("\n"))
                     self._news.notify_all()
+                    self._news.wait_for(lambda: echo is None or not self._is_held_by(lines[-1]))
+                if echo is not None:
+                    try:
+                        os.write(echo, b".")
+                    except BrokenPipeError:  # killed
+                        pass
+        if echo is not None:
+            os.close(echo)
         with self._news:
+            self._news.notify_all()
+
+    def _is_held_by(self, line):
+        event = json.loads(line) if self._hold is not None and line.startswith("{") else {}
+        return event.get("event") == "checkpoint" and event["checkpoint"] >= self._hold
+
+    def let_go(self, hold=None):
+        """Lets a program go on that was started with `hold`, until checkpoint `hold` if that is given."""
+        with self._news:
+            self._hold = hold
             self._news.notify_all()
 
     def said(self):
@@ -169,6 +196,7 @@ class Program:
 
     def wait_exit(self, seconds=RUN_SECONDS):
         """The exit code; negative for a signal."""
+        self.let_go()
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired as error:
@@ -188,6 +216,8 @@ class Program:
     def signal(self, number):
         if self.is_running():
             self._process.send_signal(number)
+        if number not in (signal.SIGSTOP, signal.SIGCONT):
+            self.let_go()
 
     def pause(self):
         """Stops the process where it stands; returns when the system says that it is stopped."""
@@ -242,9 +272,9 @@ class Cluster:
     def path(self, name):
         return self.folder / name
 
-    def start(self, name, *arguments, simd=None, environment=None, before=()):
+    def start(self, name, *arguments, simd=None, environment=None, before=(), hold=None):
         """`before` is a command that runs the program: on another host, with another priority."""
-        program = Program(name, arguments, simd, environment, before)
+        program = Program(name, arguments, simd, environment, before, hold)
         self._programs.append(program)
         return program
 
@@ -324,9 +354,9 @@ class Setup:
         return ["--train", self.train, "--test", self.test, "--store", store, "--log-format", "json", *page,
                 "--farewell-s", 0, *self.flags, *others]
 
-    def start_master(self, cluster, store, *others, simd=None, environment=None, before=()):
+    def start_master(self, cluster, store, *others, simd=None, environment=None, before=(), hold=None):
         return cluster.start("gleaner-master", *self.arguments(store, *others), simd=simd,
-                             environment=environment, before=before)
+                             environment=environment, before=before, hold=hold)
 
     def run_local(self, cluster, store, local=1, threads=1, simd=None):
         """Trains to the end in one process; returns the finished event."""
@@ -395,10 +425,10 @@ class StorageTest(EndToEndTest):
         super().setUp()
         self.store = self.cluster.path("store")
 
-    def start(self, *flags, store=None, environment=None):
+    def start(self, *flags, store=None, environment=None, hold=None):
         """A master and one volunteer over TCP."""
         master = self.setup.start_master(self.cluster, store or self.store, "--listen", "127.0.0.1:0",
-                                         "--threads", 1, *flags, environment=environment)
+                                         "--threads", 1, *flags, environment=environment, hold=hold)
         volunteer = self.cluster.volunteer(master.wait_event("listening")["address"])
         return master, volunteer
 

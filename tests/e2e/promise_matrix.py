@@ -47,11 +47,11 @@ class Matrix(EndToEndTest):
 
     # ---- Steps of a run ----
 
-    def start_tcp(self, count, *flags, threads=1, simds=("",), silence_ms=60_000):
+    def start_tcp(self, count, *flags, threads=1, simds=("",), silence_ms=60_000, hold=None):
         """A master and `count` volunteers on loopback; returns the master."""
         master = self.setup.start_master(
             self.cluster, self.store, "--listen", free_address(), "--threads", 1,
-            "--min-volunteers", count, "--silence-ms", silence_ms, *flags)
+            "--min-volunteers", count, "--silence-ms", silence_ms, *flags, hold=hold)
         self.address = master.wait_event("listening")["address"]
         for index in range(count):
             self.add_volunteer(threads=threads, simd=simds[index % len(simds)])
@@ -61,16 +61,18 @@ class Matrix(EndToEndTest):
         self.volunteers.append(self.cluster.volunteer(self.address, threads=threads, simd=simd))
         return self.volunteers[-1]
 
-    def resume(self, *flags):
+    def resume(self, *flags, hold=None):
         """The same command again, on the port that the volunteers know."""
         return self.setup.start_master(self.cluster, self.store, "--listen", self.address,
-                                       "--threads", 1, *flags)
+                                       "--threads", 1, *flags, hold=hold)
 
-    def hold_at(self, master, checkpoint):
-        """Pauses every volunteer once the checkpoint is there: the run stands still in its middle."""
+    def hold_at(self, master, checkpoint, then=None):
+        """Pauses every volunteer at the checkpoint, for which the master was started with `hold`: the run stands
+        still in its middle. `then` is the next checkpoint at which it is to be held."""
         master.wait_checkpoint(checkpoint)
         for volunteer in self.volunteers:
             volunteer.pause()
+        master.let_go(then)
         self.assertTrue(master.is_running(), master.said()[-2000:])
         self.assertEqual(master.events("finished"), [], "the run was over before it could be held")
 

@@ -73,7 +73,7 @@ class Access(EndToEndTest):
         self.assertIn(line[:-SECRET] + "x" * SECRET, seen)
         volunteer.wait_event("status", lambda e: e["activity"] == "training")
         print(f"from the paste to the first shard in training: {time.monotonic() - began:.2f} s")
-        self.assertLess(time.monotonic() - began, 60)
+        self.assertLess(time.monotonic() - began, LATE_SECONDS)
         self.assertEqual(finished(master)["digest"], self.reference["digest"])
         self.assertEqual(volunteer.wait_exit(), 0)
         self.assertNotIn(secret, volunteer.said())
@@ -136,8 +136,8 @@ class Access(EndToEndTest):
     def test_an_invite_that_expires_ends_its_sessions_at_once(self):
         master, listening = self.listening()
         kept = self.cluster.volunteer(listening["join"])
-        made = self.invite("--trusted", "--reusable", "--expires", "8s")
-        latest = time.time() + 8
+        made = self.invite("--trusted", "--reusable", "--expires", "20s")
+        latest = time.time() + 20
         gone = self.cluster.volunteer(made["address"])
         master.wait_event("volunteer_joined", lambda e: e["name"] == "v2")
         self.assertTrue(gone.is_running())

@@ -36,12 +36,13 @@ class Bag(EndToEndTest):
 
     def test_whoever_joins_when_all_shards_are_held_trains(self):
         store = self.cluster.path("late")
-        master = self.setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0")
+        master = self.setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0", hold=1)
         address = master.wait_event("listening")["address"]
         first = self.cluster.volunteer(address)
         # The first has trained every shard; now it lies still, and is not dead yet.
         master.wait_checkpoint(1)
         first.pause()
+        master.let_go()
         second = self.cluster.volunteer(address)
         master.wait_for(lambda: len(master.events("volunteer_joined")) == 2, "the second to join")
         first.go_on()
@@ -66,7 +67,7 @@ class Bag(EndToEndTest):
 
     def test_a_killed_master_goes_on_from_what_has_settled(self):
         store = self.cluster.path("killed")
-        master = self.setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0")
+        master = self.setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0", hold=1)
         self.cluster.volunteer(master.wait_event("listening")["address"], once=False)
         master.wait_checkpoint(1)
         master.kill()

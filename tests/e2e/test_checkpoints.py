@@ -25,13 +25,19 @@ class Checkpoints(EndToEndTest):
 
     def test_kept_while_training_each_is_a_store_of_its_own(self):
         reference = self.setup.run_local(self.cluster, self.cluster.path("reference"))
-        master = self.setup.start_master(self.cluster, self.store, "--local", 2, "--threads", 1)
-        master.wait_checkpoint(1)
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0", "--threads", 1,
+                                         "--silence-ms", 60_000, hold=1)
+        volunteer = self.cluster.volunteer(master.wait_event("listening")["address"])
         kept = []
+        for checkpoint, then in ((1, 4), (4, 9), (9, None)):
+            master.wait_checkpoint(checkpoint)
+            volunteer.pause()
+            master.let_go(then)
+            kept.append(self.json("checkpoint", "keep", self.store, f"c{len(kept)}"))
+            volunteer.go_on()
         while master.is_running():
             kept.append(self.json("checkpoint", "keep", self.store, f"c{len(kept)}"))
         self.assertEqual(finished(master)["digest"], reference["digest"])
-        self.assertGreater(len(kept), 2)
         listed = self.json("checkpoint", "list", self.store)["checkpoints"]
         self.assertEqual(listed[0]["name"], None)
         self.assertEqual({line["name"] for line in listed[1:]},
@@ -67,12 +73,16 @@ class Checkpoints(EndToEndTest):
 
     def test_what_volunteers_trained_is_trained_again_to_the_same_digest(self):
         master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
-                                         "--threads", 1)
+                                         "--threads", 1, hold=3)
         address = master.wait_event("listening")["address"]
-        for _ in range(2):
-            self.cluster.volunteer(address)
+        volunteers = [self.cluster.volunteer(address) for _ in range(2)]
         master.wait_checkpoint(3)
+        for volunteer in volunteers:
+            volunteer.pause()
+        master.let_go()
         self.ask("checkpoint", "keep", self.store, "early")
+        for volunteer in volunteers:
+            volunteer.go_on()
         finished(master)
         deep = self.json("verify", self.store, "--deep", "--train", self.setup.train)
         self.assertTrue(deep["is_whole"])
@@ -90,9 +100,9 @@ class InitFrom(EndToEndTest):
         self.first.run_local(self.cluster, self.cluster.path("first"))
         self.cluster.gleaner("export", self.cluster.path("first"), "--to", self.model)
 
-    def start(self, setup, name, *flags):
+    def start(self, setup, name, *flags, hold=None):
         return setup.start_master(self.cluster, self.cluster.path(name), "--init-from", self.model,
-                                  "--threads", 1, *flags)
+                                  "--threads", 1, *flags, hold=hold)
 
     def more_labels(self):
         """The same points with 100 labels more, each of a point of its own."""
@@ -115,11 +125,12 @@ class InitFrom(EndToEndTest):
         self.assertLess(self.cluster.history(self.cluster.path("one"))[0]["loss"],
                         self.cluster.history(self.cluster.path("scratch"))[0]["loss"])
         # Over the network, with a death and a restart, to the same bits.
-        master = self.start(setup, "two", "--listen", free_address())
+        master = self.start(setup, "two", "--listen", free_address(), hold=2)
         address = master.wait_event("listening")["address"]
         volunteers = [self.cluster.volunteer(address, once=False) for _ in range(2)]
         master.wait_checkpoint(2)
         volunteers[0].kill()
+        master.let_go(4)
         master.wait_checkpoint(4)
         master.kill()
         master = self.start(setup, "two", "--listen", address)

@@ -49,9 +49,10 @@ class FullDisk(StorageTest):
     def start_and_fill(self, fill, *flags):
         """A run whose disk is filled after its first checkpoint, while nothing moves, until it is
         paused."""
-        master, volunteer = self.start("--disk-reserve", self.RESERVE, *flags)
+        master, volunteer = self.start("--disk-reserve", self.RESERVE, *flags, hold=1)
         master.wait_checkpoint(1)
         volunteer.pause()
+        master.let_go()
         fill()
         volunteer.go_on()
 
@@ -158,9 +159,11 @@ class FailingWrites(StorageTest):
     def start_with(self, number, text):
         """A run whose writes to files with this in their path fail from its first checkpoint on."""
         self.control = self.cluster.path("fault")
-        master, volunteer = self.start(environment=faults(GLEANER_FAULT_FILE=str(self.control)))
+        master, volunteer = self.start(environment=faults(GLEANER_FAULT_FILE=str(self.control)),
+                                       hold=1)
         master.wait_checkpoint(1)
         volunteer.pause()
+        master.let_go()
         self.control.write_text(f"{number} {text}", encoding="utf-8")
         volunteer.go_on()
         return master, volunteer

@@ -27,7 +27,7 @@ class LentInputLayer(Matrix):
         self.finish(master)
 
     def test_it_is_shared_among_three_and_status_shows_who_has_it(self):
-        master = self.start_tcp(3, *LENT, threads=2)
+        master = self.start_tcp(3, *LENT, threads=2, hold=2)
         self.hold_at(master, 2)
         shards = self.shards_of_the_input_layer()
         self.assertEqual(len(shards), 4, shards)
@@ -40,12 +40,11 @@ class LentInputLayer(Matrix):
         self.finish(self.setup.start_master(self.cluster, self.store, "--local", 2, *LENT))
 
     def test_holders_are_killed_and_leave_and_others_come(self):
-        master = self.start_tcp(2, *LENT)
-        self.hold_at(master, 3)
+        master = self.start_tcp(2, *LENT, hold=3)
+        self.hold_at(master, 3, then=9)
         self.volunteers.pop(0).kill()
         self.add_volunteer()
         self.go_on()
-        master.wait_checkpoint(9)
         self.hold_at(master, 9)
         self.add_volunteer()
         self.go_on()
@@ -55,12 +54,12 @@ class LentInputLayer(Matrix):
         self.finish(master)
 
     def test_the_master_is_killed_and_holds_it_itself_and_lends_it_again(self):
-        master = self.start_tcp(2, *LENT)
+        master = self.start_tcp(2, *LENT, hold=4)
         self.hold_at(master, 4)
         master.kill()
         self.note_store("lent, and its master killed")
         self.go_on()
-        master = self.resume()
+        master = self.resume(hold=10)
         self.hold_at(master, 10)
         master.kill()
         self.note_store("held by the master, and killed")

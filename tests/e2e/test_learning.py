@@ -89,7 +89,8 @@ class LongRounds(EndToEndTest):
 
         store = self.cluster.path("store")
         setup = setup.with_flag("--epochs", 4)
-        master = setup.start_master(self.cluster, store, "--listen", free_address(), "--threads", 1)
+        master = setup.start_master(self.cluster, store, "--listen", free_address(), "--threads", 1,
+                                    hold=1)
         address = master.wait_event("listening")["address"]
         volunteers = [self.cluster.volunteer(address) for _ in range(2)]
         master.wait_checkpoint(1)

@@ -48,11 +48,11 @@ class Lending(EndToEndTest):
         cls.setup = small_setup(cls.shared, points=12000)
         cls.reference = cls.setup.run_local(cls.shared, cls.shared.path("reference"))
 
-    def start(self, *flags, volunteers=1, once=True, environment=None):
+    def start(self, *flags, volunteers=1, once=True, environment=None, hold=None):
         """A master and volunteers; returns the master, the volunteers, and their sockets."""
         master = self.setup.start_master(
             self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0", "--threads", 1,
-            "--min-volunteers", volunteers)
+            "--min-volunteers", volunteers, hold=hold)
         self.address = master.wait_event("listening")["address"]
         programs = [self.cluster.volunteer(self.address, *flags, once=once, environment=environment)
                     for _ in range(volunteers)]
@@ -94,11 +94,12 @@ class Pauses(Lending):
                 and len(master.events("checkpoint")) == done)
 
     def test_pauses_in_mid_run_change_no_bit_and_use_no_processor(self):
-        master, (volunteer,), (socket,) = self.start("--keep-shards-s", 300)
-        for checkpoint in (1, 3):
+        master, (volunteer,), (socket,) = self.start("--keep-shards-s", 300, hold=1)
+        for checkpoint, then in ((1, 3), (3, None)):
             master.wait_checkpoint(checkpoint)
             code, out, error = self.verb(socket, "snooze", "200s")
             self.assertEqual(code, 0, error)
+            master.let_go(then)
             self.assertRegex(out, "paused by its owner since [0-9:]*, until [0-9:]*[.]")
             master.wait_event("log", lambda event: "is paused by its owner" in event["message"])
             eventually(lambda: self.is_still(master, volunteer), "a second in which nothing is computed")
@@ -112,10 +113,11 @@ class Pauses(Lending):
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
 
     def test_a_pause_without_an_end_hands_over_at_once_and_says_who_wanted_it(self):
-        master, _, sockets = self.start(volunteers=2)
+        master, _, sockets = self.start(volunteers=2, hold=1)
         master.wait_checkpoint(1)
         began = time.monotonic()
         code, out, error = self.verb(sockets[0], "pause")
+        master.let_go()
         self.assertEqual(code, 0, error)
         self.assertIn("paused by its owner since ", out)
         self.assertIn("until somebody resumes it", out)
@@ -130,9 +132,10 @@ class Pauses(Lending):
         self.assert_same_model(master)
 
     def test_a_long_pause_hands_over_and_gives_the_memory_back(self):
-        master, _, sockets = self.start(volunteers=2)
+        master, _, sockets = self.start(volunteers=2, hold=1)
         master.wait_checkpoint(1)
         code, _, error = self.verb(sockets[0], "snooze", "1h")
+        master.let_go()
         self.assertEqual(code, 0, error)
         gone = master.wait_event("volunteer_left")
         self.assertTrue(gone["polite"], master.said())
@@ -179,18 +182,20 @@ class Pauses(Lending):
         self.assertIn("was changed since\n", self.verb(socket, "log", "--cache", cache)[1])
 
     def test_one_that_rests_comes_back(self):
-        master, _, (socket,) = self.start("--keep-shards-s", 0)
+        master, _, (socket,) = self.start("--keep-shards-s", 0, hold=1)
         master.wait_checkpoint(1)
         self.verb(socket, "pause")
+        master.let_go()
         master.wait_event("volunteer_left")
         eventually(lambda: self.status(socket)["held_bytes"] == 0, "memory is given back")
         self.verb(socket, "resume")
         self.assert_same_model(master)
 
     def test_finish_hands_over_and_ends(self):
-        master, volunteers, sockets = self.start(volunteers=2)
+        master, volunteers, sockets = self.start(volunteers=2, hold=1)
         master.wait_checkpoint(1)
         code, _, error = self.verb(sockets[1], "finish")
+        master.let_go()
         self.assertEqual(code, 0, error)
         self.assertEqual(volunteers[1].wait_exit(), 0, volunteers[1].said())
         self.assertTrue(master.wait_event("volunteer_left")["polite"])
@@ -205,10 +210,11 @@ class Pauses(Lending):
                 end = int(time.time() + seconds)
                 how = {"environment": {"SLURM_JOB_END_TIME": str(end)}} if by_job else {}
                 flags = () if by_job else ("--until", f"@{end}")
-                master, volunteers, _ = self.start("--keep-shards-s", 300, *flags, volunteers=2, **how)
+                master, volunteers, _ = self.start("--keep-shards-s", 300, *flags, volunteers=2, hold=1, **how)
                 master.wait_checkpoint(1)
                 # The run waits for this one, and is not over before.
                 self.verb(self.cluster.path(f"control-{self.cluster._names}"), "snooze", "200s")
+                master.let_go()
                 for volunteer in volunteers:
                     self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
                 self.assertLess(time.time(), end + LATE_SECONDS)
@@ -222,10 +228,11 @@ class Pauses(Lending):
         for pauses in (False, True):
             with self.subTest(pauses=pauses):
                 shutil.rmtree(self.cluster.path("store"), ignore_errors=True)
-                master, (volunteer,), _ = self.start()
+                master, (volunteer,), _ = self.start(hold=1)
                 master.wait_checkpoint(1)
                 if pauses:
                     self.verb(self.cluster.path(f"control-{self.cluster._names}"), "pause")
+                master.let_go()
                 begin = time.monotonic()
                 volunteer.signal(signal.SIGTERM)
                 self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
@@ -234,7 +241,7 @@ class Pauses(Lending):
                 self.assert_same_model(master)
 
     def test_sigterm_ends_within_5_s_when_the_master_is_frozen(self):
-        master, (volunteer,), _ = self.start()
+        master, (volunteer,), _ = self.start(hold=1)
         master.wait_checkpoint(1)
         master.pause()
         begin = time.monotonic()
@@ -256,7 +263,7 @@ class Pauses(Lending):
 
 class Control(Lending):
     def test_the_status_is_a_sentence_and_a_table(self):
-        master, _, (socket,) = self.start()
+        master, _, (socket,) = self.start(hold=1)
         master.wait_checkpoint(1)
         code, out, error = self.verb(socket, "status")
         self.assertEqual(code, 0, error)
@@ -284,7 +291,7 @@ class Control(Lending):
         self.assertIn(f" /run/{folder}/{socket.name}: ", asked.stderr)
 
     def test_its_threads_give_way_each_as_far_as_its_work_allows(self):
-        master, (volunteer,), _ = self.start("--nice", "idle")
+        master, (volunteer,), _ = self.start("--nice", "idle", hold=1)
         master.wait_checkpoint(1)
         threads = [(task / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
                    for task in sorted(pathlib.Path(f"/proc/{volunteer.pid}/task").iterdir(), key=lambda t: int(t.name))]

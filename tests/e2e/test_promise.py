@@ -60,20 +60,20 @@ class Promise(Matrix):
                 self.finish(self.start_tcp(count, threads=threads, simds=simds))
 
     def test_the_master_is_killed_and_resumed(self):
-        master = self.start_tcp(3)
-        for checkpoint in (2, 9):
+        master = self.start_tcp(3, hold=2)
+        for checkpoint, then in ((2, 9), (9, None)):
             self.hold_at(master, checkpoint)
             master.kill()
             self.note_store("the master was killed")
             self.go_on()
-            master = self.resume()
+            master = self.resume(hold=then)
             self.assertGreaterEqual(master.wait_event("started")["checkpoint"], checkpoint)
             self.assertTrue(master.wait_event("started")["resumed"])
         self.finish(master)
 
     def test_volunteers_that_outlive_the_master_download_nothing_again(self):
         still = ("--balance-hysteresis", 10)  # a move is a download
-        master = self.start_tcp(3, *still)
+        master = self.start_tcp(3, *still, hold=3)
         for volunteer in self.volunteers:
             volunteer.wait_event("status", lambda event: event["activity"] == "training")
         self.hold_at(master, 3)
@@ -103,7 +103,7 @@ class Promise(Matrix):
             self.assertEqual(counts[back:], [counts[back - 1]] * len(counts[back:]), counts)
 
     def test_a_master_with_local_volunteers_is_killed_and_resumed(self):
-        master = self.setup.start_master(self.cluster, self.store, "--local", 2, "--threads", 1)
+        master = self.setup.start_master(self.cluster, self.store, "--local", 2, "--threads", 1, hold=3)
         master.wait_checkpoint(3)
         master.kill()
         self.note_store("a master with local volunteers was killed")
@@ -111,7 +111,7 @@ class Promise(Matrix):
         self.finish(self.start_tcp(3))
 
     def test_a_volunteer_is_killed(self):
-        master = self.start_tcp(3)
+        master = self.start_tcp(3, hold=3)
         self.hold_at(master, 3)
         self.note_store("a volunteer was about to be killed")
         killed = self.volunteers.pop()
@@ -121,7 +121,7 @@ class Promise(Matrix):
         self.finish(master)
 
     def test_all_volunteers_are_killed_and_others_come(self):
-        master = self.start_tcp(2)
+        master = self.start_tcp(2, hold=4)
         self.hold_at(master, 4)
         for volunteer in self.volunteers:
             volunteer.kill()
@@ -134,7 +134,7 @@ class Promise(Matrix):
     def test_a_volunteer_falls_silent(self):
         # Frozen for longer than its leases last. Its connection stays open: only silence tells. When
         # it wakes it is refused, knows that it was itself that stood still, and joins again.
-        master = self.start_tcp(3, "--heartbeat-ms", 100, silence_ms=1000)
+        master = self.start_tcp(3, "--heartbeat-ms", 100, silence_ms=1000, hold=3)
         self.hold_at(master, 3)
         silent = self.volunteers[0]
         for volunteer in self.volunteers[1:]:
@@ -191,7 +191,7 @@ class Promise(Matrix):
         finished(master)
 
     def test_a_volunteer_joins_half_way(self):
-        master = self.start_tcp(1)
+        master = self.start_tcp(1, hold=3)
         self.hold_at(master, 3)
         joining = self.add_volunteer()
         master.wait_event("volunteer_joined", lambda event: event["volunteers"] == 2)
@@ -200,7 +200,7 @@ class Promise(Matrix):
         self.finish(master)
 
     def test_a_volunteer_leaves_politely(self):
-        master = self.start_tcp(2)
+        master = self.start_tcp(2, hold=3)
         self.hold_at(master, 3)
         leaving = self.volunteers.pop()
         leaving.signal(signal.SIGTERM)
@@ -232,7 +232,7 @@ class Promise(Matrix):
             with self.subTest(signal=name):
                 self.store = self.cluster.path("store-" + name)
                 self.volunteers = []
-                master = self.start_tcp(2)
+                master = self.start_tcp(2, hold=3)
                 master.wait_checkpoint(3)
                 master.signal(number)
                 self.assertEqual(master.wait_exit(), 0, master.said()[-2000:])
@@ -241,7 +241,7 @@ class Promise(Matrix):
                 self.finish(self.resume())
 
     def test_a_stop_that_cannot_finish_the_round_gives_it_up(self):
-        master = self.start_tcp(2, "--stop-grace-s", 0)
+        master = self.start_tcp(2, "--stop-grace-s", 0, hold=3)
         self.hold_at(master, 3)
         master.signal(signal.SIGINT)
         self.assertEqual(master.wait_exit(), 0, master.said()[-2000:])
@@ -252,19 +252,19 @@ class Promise(Matrix):
         self.finish(self.resume())
 
     def test_a_store_is_read_while_the_master_runs(self):
-        master = self.start_tcp(2)
-        for checkpoint in (1, 5, 11):
-            self.hold_at(master, checkpoint)
+        master = self.start_tcp(2, hold=1)
+        for checkpoint, then in ((1, 5), (5, 11), (11, None)):
+            self.hold_at(master, checkpoint, then)
             self.note_store("the master was running")
             self.go_on()
         self.finish(master)
 
     def test_many_deaths(self):
         """Deaths of everybody in turn, at checkpoints spread over the run."""
-        master = self.start_tcp(3)
-        step = 2 if IS_LONG else 5
-        for turn, checkpoint in enumerate(range(1, self.rounds - 2, step)):
-            self.hold_at(master, checkpoint)
+        checkpoints = [*range(1, self.rounds - 2, 2 if IS_LONG else 5), None]
+        master = self.start_tcp(3, hold=checkpoints[0])
+        for turn, (checkpoint, then) in enumerate(zip(checkpoints, checkpoints[1:])):
+            self.hold_at(master, checkpoint, then)
             self.note_store(f"turn {turn}")
             victim = self.volunteers.pop(0)
             if turn % 2 == 0:
@@ -274,7 +274,7 @@ class Promise(Matrix):
                 victim.kill()
             self.go_on()
             if turn % 2 == 1:
-                master = self.resume()
+                master = self.resume(hold=then)
             self.add_volunteer(threads=1 + turn % 2, simd=simd_levels()[turn % len(simd_levels())])
         self.finish(master)
 
@@ -302,8 +302,8 @@ class PromiseOnDelicious(Matrix):
                 self.assertEqual(event["digest"], self.reference["digest"])
 
     def test_over_tcp_with_deaths(self):
-        master = self.start_tcp(3)
-        self.hold_at(master, 1)
+        master = self.start_tcp(3, hold=1)
+        self.hold_at(master, 1, then=3)
         self.note_store("a volunteer was about to be killed")
         self.volunteers.pop().kill()
         self.go_on()

@@ -13,8 +13,8 @@ class Relayed(EndToEndTest):
         self.reference = self.setup.run_local(self.cluster, self.cluster.path("reference"))["digest"]
         self.store = self.cluster.path("store")
 
-    def start_master(self, *flags):
-        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0", *flags)
+    def start_master(self, *flags, hold=None):
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0", *flags, hold=hold)
         return master, master.wait_event("listening")["join"]
 
     def start_relay(self, line, port, site="site"):
@@ -55,16 +55,18 @@ class Relayed(EndToEndTest):
 
     def test_killed_relays_and_volunteers_change_nothing(self):
         port = free_port()
-        master, line = self.start_master("--min-volunteers", 3)
+        master, line = self.start_master("--min-volunteers", 3, hold=2)
         relay, behind = self.start_relay(line, port)
         volunteers = self.volunteers(behind, 3)
-        for checkpoint in (2, 5, 8):
+        for checkpoint, then in ((2, 5), (5, 8), (8, 12)):
             master.wait_checkpoint(checkpoint)
             relay.kill()
+            master.let_go(then)
             relay, again = self.start_relay(line, port)
             self.assertEqual(again, behind)  # its key and its invite stay
         master.wait_checkpoint(12)
         volunteers.pop().kill()
+        master.let_go(14)
         master.wait_checkpoint(14)
         volunteers.append(self.cluster.volunteer(behind))
         self.assertEqual(finished(master)["digest"], self.reference)
@@ -73,7 +75,7 @@ class Relayed(EndToEndTest):
     def test_sixty_four_behind_eight_of_which_two_die(self):
         self.setup = self.setup.with_flag("--output-shards", 64)
         reference = self.setup.run_local(self.cluster, self.cluster.path("64-shards"))["digest"]
-        master, line = self.start_master("--min-volunteers", 64)
+        master, line = self.start_master("--min-volunteers", 64, hold=2)
         sites = []
         for site in range(8):
             port = free_port()
@@ -82,6 +84,7 @@ class Relayed(EndToEndTest):
         master.wait_checkpoint(2)
         for site, (port, relay, _) in enumerate(sites[:2]):
             relay.kill()
+            master.let_go()
             self.start_relay(line, port, f"site{site}")
         self.assertEqual(finished(master, 10 * RUN_SECONDS)["digest"], reference)
         holders = {event["name"] for event in master.events("volunteer_joined")}

@@ -15,7 +15,7 @@ from harness import BIN, ENDLESS, RUN_SECONDS, EndToEndTest, finished, small_set
 class Status(EndToEndTest):
     def setUp(self):
         super().setUp()
-        self.setup = small_setup(self.cluster).with_flag("--epochs", 20)
+        self.setup = small_setup(self.cluster).with_flag("--epochs", 5)
         self.store = self.cluster.path("store")
 
     def ask(self, *arguments, code=0, environment=None):
@@ -23,14 +23,14 @@ class Status(EndToEndTest):
         self.assertEqual(status, code, program.said())
         return "\n".join(program.out), "\n".join(program.error)
 
-    def listening(self, *flags, environment=None):
+    def listening(self, *flags, environment=None, hold=None):
         master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
-                                         "--threads", 1, *flags, environment=environment)
+                                         "--threads", 1, *flags, environment=environment, hold=hold)
         return master, master.wait_event("listening")["address"]
 
     def test_a_run_that_trains_is_told_by_address_and_by_store_and_is_not_disturbed(self):
         reference = self.setup.run_local(self.cluster, self.cluster.path("reference"))
-        master, address = self.listening()
+        master, address = self.listening("--silence-ms", 600_000, hold=2)
         join = self.cluster.line(address)
         first = self.ask("why", "run", join)[0]
         self.assertIn("waits for a volunteer: none is connected", first)
@@ -44,8 +44,10 @@ class Status(EndToEndTest):
                < before + (3 << 20)):
             self.assertLess(time.monotonic(), deadline)
         grown.unlink()
-        self.cluster.volunteer(address)
+        volunteer = self.cluster.volunteer(address)
         master.wait_checkpoint(2)
+        volunteer.pause()  # so that the first questions find a run under way
+        master.let_go()
         asked = 0
         while master.is_running() and asked < 20:
             code, program = self.cluster.run("gleaner", "status", self.store, "--json")
@@ -70,6 +72,7 @@ class Status(EndToEndTest):
                 self.assertIn("trained by v1", self.ask("why", "3", self.store)[0])
                 self.assertIn("It holds 11 of 11 shards", self.ask("why", "v1", self.store)[0])
                 self.assertIn("here are v1", self.ask("why", "dora", self.store, code=2)[1])
+                volunteer.go_on()
         self.assertGreater(asked, 0)
         self.assertEqual(finished(master)["digest"], reference["digest"])
         self.assertEqual(len(master.events("volunteer_joined")), 1)
@@ -92,7 +95,7 @@ class Status(EndToEndTest):
             self.assertIn("no peer is known as 'dora'", self.ask("ban", *words, code=2)[1])
 
     def test_without_a_master_the_store_answers(self):
-        master, address = self.listening()
+        master, address = self.listening(hold=1)
         self.cluster.volunteer(address)
         master.wait_checkpoint(1)
         master.kill()
@@ -137,7 +140,7 @@ class Status(EndToEndTest):
         self.assertEqual(master.wait_exit(), 0, master.said())
 
     def test_long_verbs_give_way_to_a_master(self):
-        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1)
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1, hold=1)
         master.wait_checkpoint(1)
         master.pause()
         self.assertEqual(self.scheduling_of_predict(), {os.SCHED_IDLE})

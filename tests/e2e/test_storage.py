@@ -20,7 +20,7 @@ class Damage(StorageTest):
     def setUp(self):
         super().setUp()
         # In the middle of the run, so that a master reads and writes it.
-        master, volunteer = self.start()
+        master, volunteer = self.start(hold=2)
         master.wait_checkpoint(2)
         volunteer.pause()
         master.kill()
@@ -172,7 +172,7 @@ class Backups(StorageTest):
             self.assertLess(backup["checkpoint"], self.reference["checkpoint"])
             # What another run has at this checkpoint.
             other = self.cluster.path(f"other-{backup['backup']}")
-            master, volunteer = self.start(store=other)
+            master, volunteer = self.start(store=other, hold=backup["checkpoint"])
             master.wait_checkpoint(backup["checkpoint"])
             master.kill()
             volunteer.close()
@@ -202,9 +202,11 @@ class Backups(StorageTest):
         """Stops a master whose copy stands still; returns it when it has ended."""
         control = self.cluster.path("fault")
         master, volunteer = self.start(*self.flags(),
-                                       environment=faults(GLEANER_FAULT_FILE=str(control)))
-        master.wait_event("backup")
+                                       environment=faults(GLEANER_FAULT_FILE=str(control)), hold=1)
+        master.wait_checkpoint(1)
         volunteer.pause()
+        master.let_go()
+        master.wait_event("backup")
         count = len(master.events("backup"))
         control.write_text(f"0 {self.backups}/", encoding="utf-8")
         volunteer.go_on()

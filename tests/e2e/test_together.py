@@ -31,8 +31,8 @@ class Place(StorageTest):
         self.other = self.cluster.path("other")
 
     def begun(self, *flags):
-        """A master that has folded two rounds and goes on."""
-        master, _ = self.start(*flags)
+        """A master that has folded two rounds, and stands still until its end is waited for."""
+        master, _ = self.start(*flags, hold=2)
         master.wait_checkpoint(2)
         return master
 
@@ -61,9 +61,10 @@ class Place(StorageTest):
     def test_a_second_master_at_the_old_place_is_left_alone(self):
         first = self.begun()
         os.rename(self.store, self.other)
-        second, helper = self.start()
+        second, helper = self.start(hold=1)
         second.wait_checkpoint(1)
         helper.pause()
+        second.let_go()
         self.assert_ended(first, BAD_STORE, "was moved")
         # The first one's end took only its own note away.
         self.assertTrue((self.store / "MASTER").exists())
@@ -84,7 +85,7 @@ class Place(StorageTest):
 
     def test_packed_data_that_goes_away_is_held(self):
         setup = small_setup(self.cluster, points=3000).with_flag("--hidden", 256)
-        master = setup.start_master(self.cluster, self.store, "--local", 1)
+        master = setup.start_master(self.cluster, self.store, "--local", 1, hold=1)
         master.wait_checkpoint(1)
         for path in self.cluster.folder.glob("*.gleaner"):
             path.unlink()

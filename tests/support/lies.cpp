@@ -103,7 +103,7 @@ std::map<std::string, Lie> lies_in_commits() {
          const std::size_t weights = u.levels.size() / u.rows.size();
          u.rows.pop_back();
          u.scales.pop_back();
-         u.levels.resize(u.levels.size() - weights);
+         u.levels.erase(u.levels.end() - static_cast<std::ptrdiff_t>(weights), u.levels.end());
          u.biases.pop_back();
          u.states.pop_back();
        })},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/limits.hpp"
+#include "common/work/quantized_gradient.hpp"
 #include "schema/delivery.hpp"
 #include "schema/wire/codec.hpp"
 

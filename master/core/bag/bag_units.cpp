@@ -5,7 +5,7 @@
 #include "master/core/bag/bag.hpp"
 #include "master/core/evaluations.hpp"
 #include "master/core/session.hpp"
-#include "schema/quantized_batch.hpp"
+#include "common/work/quantized_activations.hpp"
 
 namespace gleaner {
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/work/quantized_gradient.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/codec.hpp"
 

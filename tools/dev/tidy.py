@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Checks of the repository that no compiler makes: which folder may include which and that none
 includes itself through others, how many files a folder holds, third-party headers behind their
-doors, banned calls, the shapes of co_await that GCC 12 compiles correctly, lengths, phrases and
-wrapping of the prose, files that nobody builds, formatting. Prints `file:line: sentence` and exits 1 if
-there is anything to say. The rules about folders are in layout.py, those about
-co_await and functions in shapes.py.
+doors, banned calls, lengths, files that nobody builds, formatting. Other rules stand in layout.py (folders), shapes.py
+(co_await and functions), prose.py (phrases and wrapping), claims.py (links and names) and size.py (the size of the
+tree). Prints `file:line: sentence` and exits 1 if there is a finding.
 
 usage: tools/dev/tidy.py [ROOT]      (the repository this file is in, unless given)
 """
@@ -19,7 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 sys.dont_write_bytecode = True
 from layout import (DOORS, FOLDER_FILES_MAX, IMPURE, PURE, PURE_CALLS,  # noqa: E402
                     PURE_REFUSES, walls)
+from claims import check_claims  # noqa: E402
+from prose import check_fragments, check_phrases, check_wrapping  # noqa: E402
 from shapes import check_co_await, check_function_lengths, line_of  # noqa: E402
+from size import check_size  # noqa: E402
 
 FILE_LINES_MAX = 600  # of tests 800
 
@@ -53,58 +55,6 @@ BANNED_IN_ALL_FILES = [
     (r"-march=native|-ffast-math|-Ofast", "changes bits from machine to machine"),
     (r"(?<![\w./~-])/(work|home|root|Users)/\w", "is a path of one machine"),
 ]
-
-
-# ---- Language ------------------------------------------------------------------------------------
-
-# Phrases that a reader must guess at, in comments, strings and Markdown, also across a line's end.
-PHRASES = re.compile(r"\b(so\s+(?:many|much|long)|anew|(?:is|are)\s+said"
-                     r"|what\s+(?:\w+\s+){1,4}are\s+about)\b", re.IGNORECASE)
-# Files where they may stand, and why.
-PHRASES_ALLOWED = re.compile(
-    r"tests/bench/machine/bench_training\.cpp"  # the name of a line of the bench
-    r"|tools/dev/tidy\.py|tests/unit/tools/tidy_test\.py")
-# A comment that begins so is no sentence: it leaves the reader to guess at its subject.
-FRAGMENT = re.compile(r"^[ \t]*// (?:Of|Those|The same|What|Whose)\b")
-PROSE_COLUMNS_MAX = 120
-
-COMMENT_MARK = re.compile(r"^[ \t]*(?://+|#+|\*|\")?[ \t]*|\"?[ \t]*$")
-
-
-def check_phrases(path, text, findings):
-    if PHRASES_ALLOWED.fullmatch(path):
-        return
-    lines = [COMMENT_MARK.sub("", line) for line in text.split("\n")]
-    for number, line in enumerate(lines, 1):
-        both = line + " " + lines[number] if number < len(lines) else line
-        for match in PHRASES.finditer(both):
-            if match.start() < len(line):
-                findings.add(path, number, f"`{match.group(0)}` makes the reader guess: give the number "
-                             "or the name, or say who does it")
-
-
-def check_fragments(path, text, findings):
-    """Comments of C++ begin with a subject or a verb."""
-    before = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        match = FRAGMENT.match(line)
-        is_heading = match and not before.lstrip().startswith("//")
-        if is_heading:
-            findings.add(path, number, f"`{match.group(0).strip()}` begins a comment: begin with its "
-                         "subject or verb")
-        before = line
-
-
-def check_wrapping(path, text, findings):
-    """Prose of Markdown; tables and code have lines as long as they need."""
-    is_code = False
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.lstrip().startswith("```"):
-            is_code = not is_code
-        elif is_code or line.startswith("    ") or line.lstrip().startswith("|"):
-            continue
-        elif len(line) > PROSE_COLUMNS_MAX and " " in line.strip():
-            findings.add(path, number, f"{len(line)} columns of prose: wrap at {PROSE_COLUMNS_MAX}")
 
 
 class Findings:
@@ -345,8 +295,7 @@ def check_repository(root, with_format=True):
             continue
         check_text(path, text, findings)
         check_phrases(path, text, findings)
-        if path.endswith(".md") and not path.endswith("CONFIGURATION.md"):
-            check_wrapping(path, text, findings)
+        check_wrapping(path, text, findings)
         if pathlib.PurePath(path).suffix not in CODE_SUFFIXES:
             continue
         check_fragments(path, text, findings)
@@ -360,6 +309,8 @@ def check_repository(root, with_format=True):
     check_circles(texts, findings)
     check_folder_sizes(files, findings)
     check_dead_files(files, texts, findings)
+    check_claims(files, texts, findings)
+    check_size(texts, findings)
     if with_format:
         check_format(root, files, findings)
     return findings.sorted_lines()

@@ -44,7 +44,8 @@ enum class ErrorCode : std::uint16_t {
   kShuttingDown = 15,
   kDiskFull = 16,     // no room on the disk; nothing was written, try again when there is
   kStoreUnsure = 17,  // room ran out within a write: the store must be opened again
-  kDiverged = 18,     // a round's loss rose too far: it is trained again at lower rates
+  kDiverged =
+      18,  // the open rounds are trained again: the loss rose, work was false, gradients were lost
 };
 
 struct Error {

@@ -449,11 +449,12 @@ struct Traffic {
 
 // The list of messages: type, lane, account in Traffic besides `all`. Their order is that of the
 // members of Envelope in wire/protocol.capnp, and a position is never used again. Names, encoding
-// and decoding follow from this list.
+// and decoding follow from this list and from the tables of fields in wire/tables.hpp; an assertion
+// in wire/codec.cpp names the last message.
 //
-// An urgent message may go before those that were sent earlier. What the run waits for, batch by
-// batch, is urgent: units, results, what answers or asks for shards and commits. Shards and commits
-// themselves, and whatever changes who holds what, keep their order.
+// An urgent message may overtake ordered messages that were sent earlier. Units, results, and
+// requests for shards and commits are urgent, because the run waits for them batch by batch. Shards
+// and commits themselves, and every message that changes a holder, keep their order.
 // clang-format off
 #define GLEANER_MESSAGES(MESSAGE)                         \
   MESSAGE(Hello,          kOrdered, nullptr)              \

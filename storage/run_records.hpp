@@ -17,7 +17,7 @@ namespace gleaner {
 
 struct IdentityRecord {
   std::uint32_t store_version = 0;
-  std::map<std::string, std::string> model;  // see identity.hpp
+  std::map<std::string, std::string> model;  // see common/model/model_fields.hpp
 };
 
 // How far the run got.

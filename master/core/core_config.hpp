@@ -37,7 +37,7 @@ struct CoreConfig {
   Millis silence{10'000};        // a volunteer silent for longer is taken for dead
   Millis hello_deadline{5'000};  // a connection must introduce itself within this
   Millis stall{120'000};         // a volunteer with work and no answer for longer is let go
-  Millis stranger_stall{5'000};  // as `stall`, at least, for a stranger; see Sessions::patience
+  Millis stranger_stall{5'000};  // as `stall`, at least, for a stranger; see Sessions::time_for
   Millis rejoin_grace{2'000};    // after a restart, free shards wait for those who have them
   Millis stop_grace{20'000};     // how long a stop waits for the open round to become whole
   std::uint32_t sessions_max = kOutputShardsMax;  // volunteers at a time; others are refused

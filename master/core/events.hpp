@@ -180,9 +180,9 @@ enum class Outcome : std::uint8_t {
   kStopped,    // on request, at a checkpoint
   kAbandoned,  // on request, with a round left unfinished
   kDiverged,   // the open round is to be trained again at half the rates
-  kFalsified,  // the open round, and what else the convicted have done unaudited, is to be trained
-               // again without them
-  kFailed,     // see the sentence
+  kFalsified,  // the open rounds, and unaudited work of the convicted, are to be trained again; a
+               // lost relay's gradients end a core so too, and then nobody is convicted
+  kFailed,  // see the sentence
 };
 
 // The last effect of a run.

@@ -32,7 +32,7 @@ Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
 
 // Obligations of volunteers towards the master, and the message that meets each. Each obligation
 // has one deadline, on the master's clock, from when it began: see Sessions::time_for and
-// Placement::due. Nothing that a volunteer says moves it.
+// Placement::begin_outstanding. Nothing that a volunteer says moves it.
 enum class Obligation : std::uint8_t {
   kHello,      // to introduce itself
   kHeartbeat,  // to be heard
@@ -107,7 +107,7 @@ struct SessionState {
   Instant last_said{};
   Instant joined{};    // since it was welcomed
   Instant turn{};      // since when the oldest unit that is out has been the oldest
-  Instant last_due{};  // of what it owes by bytes, the latest deadline; see Placement::due
+  Instant last_due{};  // latest deadline of its outstanding bytes: Placement::begin_outstanding
   std::string paused;  // why it computes nothing at present; empty while it works
   Instant paused_since{};
   std::optional<Instant> pause_told;  // when a pause was last logged

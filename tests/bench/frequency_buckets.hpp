@@ -20,8 +20,8 @@ struct FrequencyBucket {
 inline constexpr std::array<FrequencyBucket, 3> kFrequencyBuckets = {
     {{"tail", 0}, {"torso", 10}, {"head", 100}}};
 
-// Sums of what each bucket's labels contribute: P@k and PSP@k are those of the whole with only the
-// bucket's hits counted, so that the buckets' add up to the whole's.
+// P@k and PSP@k of each bucket: over all predictions, with the hits of the bucket's labels alone,
+// so that the sum over the buckets is the figure of the whole.
 class BucketSums {
  public:
   // Both outlive this.

@@ -30,7 +30,7 @@ KINDS = {
     "greedy": (20, False, "20 that claim to be infinitely fast, and answer no unit"),
     "taker": (20, False, "the same, and load no shard"),
     "drip": (100, False, "100 that take shards and send a byte at a time, 20 per second"),
-    "late": (1, False, "one that does its work 8 s late"),
+    "late": (1, False, "a volunteer that answers 8 s late"),
     "unfinished": (100, True, "100 frames of 63 MiB that lack a byte"),
 }
 # The invites that strangers come by: by each, 64 join at once.

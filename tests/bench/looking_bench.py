@@ -106,7 +106,7 @@ def processor_seconds(pid):
 
 
 class Span:
-    """What was done from one view of the run to another one."""
+    """The work between two views of the run."""
 
     def __init__(self, stream, pid):
         self.stream, self.pid = stream, pid

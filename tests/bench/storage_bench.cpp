@@ -1,7 +1,7 @@
 // Times of staging, folding, reading and digesting a run on RocksDB.
 //   storage_bench [LABELS [HIDDEN [ROUNDS [PERCENT_TOUCHED [FOLDER]]]]]
-// Or: gives every row of an existing run a record, in several rounds and one that is left staged,
-// so that a master can be started on a store of any size. What it holds was not trained.
+// Or: gives every row of an existing run a record, in several rounds, of which the last stays
+// staged, so that a master can be started on a store of any size. The rows are not trained.
 //   storage_bench fill STORE ROUNDS
 // Or: how long a backup of a store keeps its writer waiting.
 //   storage_bench freeze STORE

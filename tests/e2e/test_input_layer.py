@@ -31,7 +31,7 @@ class LentInputLayer(Matrix):
         self.hold_at(master, 2)
         shards = self.shards_of_the_input_layer()
         self.assertEqual(len(shards), 4, shards)
-        # On a busy machine one that seems dead at the start gets none.
+        # On a busy machine a volunteer that seems dead at the start gets no shard.
         self.assertLessEqual({line.split()[3] for line in shards}, {"v1", "v2", "v3"}, shards)
         self.go_on()
         self.finish(master)

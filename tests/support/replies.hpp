@@ -1,4 +1,4 @@
-// What an executor under test says: replies of one kind, and what it says once it has its points.
+// Replies of an executor under test: of one kind, and after it got its examples.
 #pragma once
 
 #include <utility>

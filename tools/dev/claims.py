@@ -1,6 +1,6 @@
 """What documents and comments claim of the tree, for tidy.py: links lead to files and headings that
 exist, and so do the files, types, functions and tests that Markdown names in back ticks and that
-comments name as `Class::member`, `name()` or by a file's name."""
+comments name as members of a class, as calls or by a file's name."""
 
 import pathlib
 import re
@@ -78,7 +78,7 @@ TICKED = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(rf"(?<![\w./*<{{$-])((?:[\w-]+/|\.\./)*[\w-]+\.{FILE_SUFFIXES})\b(?![\w/*]|\.\w)")
 MEMBER = re.compile(r"(?<![\w:])([A-Z]\w*)::(\w+)")
 CALL = re.compile(r"(?<![\w.:>$])([a-z]\w*)\(\)")
-TYPE = re.compile(r"\b(?:class|struct|union|enum)\s+(?:class\s+)?([A-Z]\w*)")
+TYPE = re.compile(r"\b(?:class|struct|union|enum)\s+(?:class\s+|alignas\([^)]*\)\s+|\[\[\w+\]\]\s+)?([A-Z]\w*)")
 NAME = re.compile(r"[A-Za-z_]\w*")
 # Names that only a name of code has: an underscore within, or a capital after a small letter.
 CODE_NAME = re.compile(r"[a-z0-9]\w*_\w*\w|[A-Za-z]*[a-z][A-Z]\w*")

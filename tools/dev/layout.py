@@ -1,7 +1,7 @@
 """The layout of the repository as rules, for tidy.py: how many files a folder holds, which folder may
 include which, and where third-party headers may be included. Which folder may include which stands
-once, in CMake: `gleaner_library(NAME SOURCES ... LINK ...)` allows the folder of its sources those
-of the libraries that it links, and of the ones that these link."""
+once, in CMake: `gleaner_library(NAME SOURCES ... LINK ...)` allows the folder of its sources the folders
+of the libraries that it links, directly or through others."""
 
 import pathlib
 import re

@@ -19,6 +19,7 @@ PHRASES_ALLOWED = re.compile(
     r"|tools/dev/prose\.py|tests/unit/tools/tidy_test\.py")
 # A comment that begins so is no sentence.
 FRAGMENT = re.compile(r"^[ \t]*// (?:Of|Those|The same|What|Whose)\b")
+TEST_NAME = re.compile(r"\bTEST_CASE\(|\bdef test_")
 PROSE_COLUMNS_MAX = 120
 TABLE_COLUMNS_MAX = 140
 # Pages whose lines are made by a program, or are figures with their links.
@@ -38,7 +39,7 @@ def check_phrases(path, text, findings):
             if pattern is CLAUSES and path.endswith(".md") and raw[number - 1].startswith("#"):
                 continue
             for match in pattern.finditer(both):
-                if match.start() < len(line):
+                if match.start() < len(line) and not TEST_NAME.search(raw[number - 1]):
                     findings.add(path, number, f"`{match.group(0)}` {sentence}")
 
 

@@ -81,7 +81,8 @@ LaunchFiles master_job(const Launch& launch) {
       "#!/bin/bash\n"
       "# The master of a Gleaner run. It resumes the run when Slurm starts it again, and when a "
       "job\n"
-      "# of the array has ended, the next one does; one that finds the run finished ends at once.\n"
+      "# of the array has ended, the next one does; a job that finds the run finished ends at "
+      "once.\n"
       "#   submit: sbatch master.sbatch        end: scancel --name=gleaner-master\n"
       "{}",
       directives(launch, "gleaner-master", 1));

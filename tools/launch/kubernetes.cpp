@@ -103,8 +103,8 @@ std::string container(const Launch& launch, const std::string& arguments) {
       kContainerSecurity);
 }
 
-// Asks a volunteer over its socket, as a person would: it answers while it waits or rests too. One
-// that gives way to all others may be slow to answer.
+// Asks a volunteer over its socket, as a person would: it answers while it waits or rests too. A
+// volunteer that gives way to all other programs may be slow to answer.
 std::string probe(const char* kind, const Launch& launch, unsigned failures) {
   return fmt::format(
       "          {}:\n"

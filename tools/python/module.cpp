@@ -109,8 +109,8 @@ class LoadedModel {
  public:
   // Opens a run's store or a model file, and reads it whole. `data` is a folder of
   // `gleaner dataset` or a model file that has the names and words; empty: none, unless `path` is a
-  // model file, which has its own. Errors as those of RunStore::open(), open_exported_run(),
-  // AnsweringModel::open() and PredictData::open_names().
+  // model file, which has its own. Fails as RunStore::open(), open_exported_run(),
+  // AnsweringModel::open() and PredictData::open_names() do.
   static Result<std::unique_ptr<LoadedModel>> open(const std::string& path, const std::string& data,
                                                    unsigned threads);
 
@@ -270,7 +270,7 @@ class TextWords {
 
 class TrainingFile {
  public:
-  // `normalise` as the run's setting data.l2_normalise. `dimensions` are those of the data set.
+  // `normalise` as the run's setting data.l2_normalise. `dimensions` belong to the data set.
   static Result<std::unique_ptr<TrainingFile>> create(const std::string& path,
                                                       Dimensions dimensions, bool normalise);
 

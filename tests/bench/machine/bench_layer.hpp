@@ -20,8 +20,8 @@ inline constexpr std::uint32_t kBenchShards = 16;
 inline constexpr std::uint32_t kBenchFeatures = 100'000;
 inline constexpr std::uint32_t kBenchRowsPerBucket = 200;
 
-// ReLU-like codes around cluster centres, about half of them off, so that buckets are used as
-// unevenly as those of a trained layer. Of examples [begin, end).
+// Activations of examples [begin, end): ReLU-like vectors around cluster centres, about half of
+// them zero, so that buckets fill as unevenly as in a trained layer.
 QuantizedActivations clustered_codes(std::uint32_t hidden, std::uint32_t begin, std::uint32_t end);
 
 // A layer of `rows` in 16 shards, with 1,000 active neurons an example.

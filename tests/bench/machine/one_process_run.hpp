@@ -23,7 +23,7 @@ namespace gleaner {
 
 class OneProcessRun {
  public:
-  // The cost of some batches. Seconds of processor are those of all threads.
+  // The cost of some batches. Processor seconds are the sum over all threads.
   struct Report {
     std::uint64_t examples = 0;
     double loss = 0;                // mean nats an example

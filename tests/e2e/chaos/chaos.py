@@ -7,8 +7,8 @@ calm, until the run is finished. It must have the calm run's digest, must never 
 more than 30 s while a volunteer was there, and nothing may be left over or have grown: no process, no
 file, no memory.
 
-What is done and when follows from the seed, as far as it is this program's to decide. How real
-processes share real time is not reproducible: the same seed twice is a similar storm, not the same.
+The seed chooses each fault and its time. Real processes share real time, so the same seed twice gives a
+similar storm, not the same one.
 The run's length is fitted to the storm: each of the master's lives has more epochs before it than it
 can train, which is legitimate, because a run may be trained further. Environment: as harness.py.
 """
@@ -27,7 +27,7 @@ CALM_EPOCHS = 4  # trained first, to learn the speed
 
 
 def make_setup(cluster, data):
-    """The run to train: generated data, or those of a folder with train.txt and test.txt."""
+    """The run to train: on generated data, or on a folder with train.txt and test.txt."""
     if data is None:
         return small_setup(cluster, flags=["--evaluate-every", 10])
     parts = []

@@ -1,5 +1,5 @@
-// Precision by how often training points bear a label: what a mean over all labels hides. Plain
-// values; one thread at a time.
+// Precision by the labels' frequency in training, which a mean over all labels hides. Plain values;
+// one thread at a time.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace gleaner {
 
-// Labels by how many training points bear them.
+// Labels by their number of training examples.
 struct FrequencyBucket {
   const char* name;
   std::uint32_t count_min;

@@ -1,5 +1,5 @@
-// How good active sets are: what tables of any shape would choose among the rows of a network as it
-// stands, against every logit. A bench's judge; one thread at a time.
+// The quality of active sets: the choice of tables of any shape among a network's present rows,
+// against every logit. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +32,19 @@ class CommittedRows {
   std::vector<float> values_;
 };
 
-// How an example's neurons other than its true ones were chosen; means over examples, fractions
-// between 0 and 1.
+// The choice of an example's neurons other than its true ones. Means over examples, fractions from
+// 0 to 1.
 struct SamplingQuality {
   double active = 0;      // chosen
-  double recall_10 = 0;   // of the 10 highest logits, chosen
+  double recall_10 = 0;   // fraction of the 10 highest logits that was chosen
   double recall_100 = 0;  // of the 100 highest
-  // Fractions of the sum of sigmoid(logit), which is the whole of the negatives' gradient: what the
-  // chosen hold, and what as many of the highest would.
+  // Fractions of the sum of sigmoid(logit), the gradient of all negatives: of the chosen neurons,
+  // and of as many of the highest.
   double gradient = 0;
   double gradient_best = 0;
 };
 
-// Measures what sampling by `config` (which fits `rows`) would choose for these examples.
+// Measures the sampling by `config`, which fits `rows`, on these examples.
 SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows& rows,
                                  const QuantizedActivations& codes, const Positives& positives,
                                  ThreadPool& pool);

@@ -1,5 +1,5 @@
-// Curves drawn with characters, in a terminal, and pictures out of gnuplot, which is asked for at
-// run time. One thread at a time.
+// Curves drawn with characters in a terminal, and pictures drawn by the program gnuplot. One thread
+// at a time.
 #pragma once
 
 #include <cstddef>
@@ -23,24 +23,24 @@ struct Curve {
 struct ChartLayout {
   std::size_t width = 72;  // columns of the plot itself
   std::size_t height = 10;
-  bool is_logarithmic = false;  // both axes, for counts from 1; otherwise y is a share
+  bool is_logarithmic = false;  // both axes, for counts from 1; otherwise y is a fraction
   TextStyle style;
 };
 
-// Lines with the y axis (shares in percent, or counts) on the left and a legend below; empty when
-// no curve has two points.
+// Lines with the y axis (fractions in percent, or counts) on the left and a legend below; empty
+// when no curve has two points.
 std::string curve_chart(const std::vector<Curve>& curves, const std::string& x_name,
                         const ChartLayout& layout);
 
-// Whether `path` ends in .svg or .png: what can be drawn.
+// Whether `path` ends in .svg or .png.
 bool is_picture_name(std::string_view path);
 
-// `text` as a string constant of gnuplot's, in which nothing has a meaning of its own.
+// `text` as a string constant for gnuplot, with every special character quoted.
 std::string gnuplot_quoted(std::string_view text);
 
-// Draws `commands` (without terminal and output) into `path`, of the given size in pixels, by its
-// name's ending as SVG or PNG; the file appears whole or not at all. kResources names the package
-// to install when there is no gnuplot.
+// Draws `commands` (without terminal and output) into `path`, as SVG or PNG by its ending. Sizes
+// are in pixels. The file appears whole or not at all. kResources without gnuplot names the package
+// to install.
 Result<void> draw_with_gnuplot(const std::string& commands, const std::string& path, unsigned width,
                                unsigned height, AtomicFile::Existing existing);
 

@@ -1,5 +1,5 @@
-// Texts with tags out of a table or of JSON: CSV and TSV, the first row naming the columns; JSON
-// objects, one a line, printed over several lines, or in an array. Not thread-safe.
+// Texts with tags from a table or from JSON: CSV and TSV, whose first row names the columns; JSON
+// objects, one per line, over several lines, or in an array. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -19,21 +19,21 @@
 namespace gleaner {
 
 struct TextRecord {
-  std::string text;               // of all text fields, a blank between them
-  std::vector<std::string> tags;  // items of a list, and what cut_tags found; trimmed, none empty
+  std::string text;               // all text fields, with blanks between
+  std::vector<std::string> tags;  // items of a list, or of cut_tags(); trimmed, none empty
   std::string uncut_tags;         // one text with all tags
   std::string name;               // one line
 
   void add_text(std::string_view more);
   void add_tag(std::string_view tag);
   void set_name(std::string_view given);
-  // Without a given name, an example is known by how its text begins.
+  // Names an example without a name by the beginning of its text.
   void end();
 };
 
 enum class RecordForm : std::uint8_t { kCsv, kTsv, kJson };
 
-// How the source is written; what is empty is recognised.
+// The form of the source; empty fields are recognised.
 struct RecordOptions {
   RecordForm form = RecordForm::kCsv;
   std::optional<char> separator;   // of CSV and TSV
@@ -47,7 +47,7 @@ RecordForm record_form(std::string path, std::string_view begin);
 
 class TextRecords {
  public:
-  // `fields.text` is not empty. The error names what the columns are when one is missing.
+  // `fields.text` is not empty. An error about a missing column names the columns.
   static Result<std::unique_ptr<TextRecords>> open(std::unique_ptr<ByteSource> source,
                                                    const RecordOptions& options,
                                                    const TextFields& fields);
@@ -56,39 +56,38 @@ class TextRecords {
   // False at the end. Errors read "FILE:LINE:COLUMN: expected ..., found ...".
   virtual Result<bool> next(TextRecord& record) = 0;
 
-  // Names what may not have been read as it was meant; empty: nothing.
+  // Names a doubtful reading; empty: none.
   [[nodiscard]] virtual std::string warning() const { return {}; }
 
   [[nodiscard]] virtual const ByteSource& source() const = 0;
 };
 
-// Reads CSV (RFC 4180) and TSV. The separator is the one at which the first row, cut, has all
-// columns that are wanted; Excel's line "sep=;" may say it before. `source` is UTF-8.
+// Reads CSV (RFC 4180) and TSV. The separator is the character that cuts the first row into
+// all wanted columns, or the character of Excel's line "sep=;". `source` is UTF-8.
 Result<std::unique_ptr<TextRecords>> open_csv_records(std::unique_ptr<ByteSource> source,
                                                       const RecordOptions& options,
                                                       const TextFields& fields);
 
-// `source` is UTF-8. A field "a.b" is the field b of the object in a, or of each object in its
-// list.
+// `source` is UTF-8. A field "a.b" is the field b of the object in a, or of each object in
+// the list a.
 Result<std::unique_ptr<TextRecords>> open_json_records(std::unique_ptr<ByteSource> source,
                                                        const TextFields& fields);
 
 std::string_view trimmed(std::string_view text);
-// The parts between separators; one where there is none.
+// The parts between separators.
 std::vector<std::string> cut_at(std::string_view text, std::string_view separator);
 
-// ---- The form in which the tags of one example stand in one text. Pure.
+// ---- The form of tags within one text. Pure.
 
-// Names in words.json and --tag-separator of the forms that are no separator.
-inline constexpr const char* kTagList = "list";    // ['a', 'b'], as Python and JSON print a list
+// Names in words.json and --tag-separator for forms without a separator.
+inline constexpr const char* kTagList = "list";    // ['a', 'b'], a list of Python or JSON
 inline constexpr const char* kTagBrackets = "<>";  // <a><b>
 inline constexpr const char* kTagComma = ",";
 
-// The tags of `text`, not trimmed. A text that is no list, and one without brackets, is cut at
-// commas.
+// The tags of `text`, not trimmed. Cuts at commas where the list or the brackets are missing.
 std::vector<std::string> cut_tags(std::string_view text, const std::string& separator);
 
-// Recognises the form by texts that were not cut yet.
+// Recognises the form from uncut texts.
 class TagFormGuess {
  public:
   void add(std::string_view text);
@@ -105,13 +104,13 @@ class TagFormGuess {
   std::array<bool, 3> has_separator_{};
 };
 
-// The form that would cut a label as read further; empty for one that looks whole.
+// The form that would cut the label further; empty where the label looks whole.
 std::string form_inside(std::string_view label);
 
-// The records of a source of texts, read as often as needed, with what was recognised about it.
+// ---- A source of texts that is read several times.
 
-// A source that can be read more than once: a file where it lies; standard input, a pipe or a FIFO
-// as a copy in a temporary file, which goes with the object.
+// A file, or a copy of standard input, a pipe or a FIFO in a temporary file, which the object
+// removes.
 class SpooledFile {
  public:
   // "-" is standard input. Reads a stream to its end. kIo when there is no room for the copy.
@@ -121,7 +120,7 @@ class SpooledFile {
   SpooledFile& operator=(SpooledFile&&) = delete;
   ~SpooledFile();
 
-  // From the beginning; decompressed as open_file_source does.
+  // From the beginning, decompressed.
   [[nodiscard]] Result<std::unique_ptr<ByteSource>> open() const;
 
  private:
@@ -135,21 +134,21 @@ class SpooledFile {
 
 class TextSource {
  public:
-  // Recognises what no flag says: the form of records, and that of tags unless `fields` has a
-  // separator for them.
+  // Recognises the form of the records, and the form of the tags unless `fields` has their
+  // separator.
   static Result<TextSource> open(const ConvertFlags& flags, TextFields fields);
 
-  // Calls `use(record, index)` for all records, and returns how many there are.
+  // Calls `use(record, index)` for all records, and returns their number.
   Result<std::uint64_t> for_each(
       const char* doing, const std::function<Result<void>(const TextRecord&, std::uint64_t)>& use);
 
-  // With the separator of tags that was recognised.
+  // With the recognised separator of tags.
   [[nodiscard]] const TextFields& fields() const { return fields_; }
 
-  // Says what was recognised and what may have been read wrongly, a sentence each.
+  // Sentences on recognised forms and doubtful readings.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  // Notes that some of the labels look as if they were several, unless a flag says how to cut.
+  // Notes labels that look like several labels, unless a flag says how to cut.
   void note_labels(const std::vector<std::string>& labels);
 
  private:

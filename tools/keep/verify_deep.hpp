@@ -1,6 +1,6 @@
-// gleaner verify --deep: whether a checkpoint is what training gives. The rounds since an earlier
-// checkpoint are trained again, all or some, and the digests compared. A round is the least that
-// can be: every row follows from the round's rows in all shards, and digests are taken at its end.
+// `gleaner verify --deep`: trains the rounds since an earlier checkpoint again, all or some, and
+// compares the digests. A round is the smallest part: every row depends on the round's rows in all
+// shards, and digests exist at the ends of rounds.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,11 @@
 
 namespace gleaner {
 
-// Trains a run on from its checkpoint in this process, without a network: the same tasks in the
-// same order as a master issues, so the same bits. One thread; loops run on the pool.
+// Trains a run on from its checkpoint in this process, without a network: a master's tasks in a
+// master's order, so the same bits. One thread; loops run on the pool.
 
-// Folds every round before checkpoint `to` into `run`, which is open for writing, with those of
-// `rate_cuts` that it does not have yet. `train` is the data the run was made for. `on_batch` is
-// called after each batch.
+// Folds every round before checkpoint `to` into `run`, which is open for writing, and adds the
+// `rate_cuts` that `run` lacks. `train` is the run's data set. Calls `on_batch` after each batch.
 Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
                      const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
                      const std::function<void()>& on_batch);
@@ -34,7 +33,7 @@ struct DeepRequest {
   std::string from;           // store of the earlier checkpoint, "start", or empty: the latest kept
   std::uint32_t threads = 0;  // 0: all
   std::uint32_t rounds = 0;   // at most N rounds, against the digests of the history; 0: all
-  std::optional<std::uint64_t> sample;  // seed of the choice of `from`; then 0 rounds is 1
+  std::optional<std::uint64_t> sample;  // seed that chooses `from`; 0 rounds then mean 1
 };
 
 struct DeepOutcome {
@@ -43,12 +42,13 @@ struct DeepOutcome {
   RoundIndex checkpoint = 0;
   std::uint64_t batches = 0;
   double seconds = 0;
-  // The digest of the model at the store's own checkpoint, of all rows at an earlier one.
+  // At the store's own checkpoint the digest of the model; at an earlier one the digest of all
+  // rows.
   std::string digest;
   std::string retrained_digest;
 };
 
-// Differences become findings of the check "deep". An error says why it cannot be done.
+// Differences become findings of the check "deep". An error says why the check is impossible.
 Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& request,
                                 Findings& findings);
 

@@ -1,9 +1,9 @@
-// A launch, and the files that launch it: one pure function for each system that can start
-// programs. Nothing here reads or writes a file, or runs a command.
+// A launch, and its files: one pure function per system that can start programs. No file is read or
+// written here, and no command runs.
 //
 // Invariants
-// - No file but a secret one contains the line's invite, and no command has it in its words.
-// - Paths and names have passed check_launch(), so that they mean themselves in every file.
+// - Only a secret file contains the invite of the join line; no command contains it.
+// - Paths and names have passed check_launch(), so that no file needs to quote them.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ namespace gleaner {
 struct Launch {
   bool is_master = false;        // a master rather than volunteers
   std::uint32_t volunteers = 1;  // at a time
-  std::uint32_t jobs = 1;   // in all, one after the other where there are more; at least as many
-  std::uint32_t cores = 2;  // of each
+  std::uint32_t jobs = 1;        // in all, at least `volunteers`; more run one after the other
+  std::uint32_t cores = 2;       // of each
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // of each
-  std::optional<std::uint64_t> time_s;                  // that one may stay; unset: for ever
-  std::string program;                                  // as it is called where it runs
-  std::string line;          // gleaner://..., or HOST:PORT in plain text; of volunteers
+  std::optional<std::uint64_t> time_s;                  // longest stay of each; unset: for ever
+  std::string program;                                  // its path where it runs
+  std::string line;          // of volunteers: gleaner://..., or HOST:PORT in plain text
   bool is_insecure = false;  // the line is HOST:PORT
-  std::string line_file;     // whole path of a file that holds it
+  std::string line_file;     // whole path of the file with the line
   std::string config_file;   // whole path of the master's TOML file
-  std::string config_text;   // what is in it
-  std::uint16_t port = 0;    // at which the master listens
-  std::string partition;     // of Slurm; empty: the cluster's usual one
+  std::string config_text;   // its content
+  std::uint16_t port = 0;    // on which the master listens
+  std::string partition;     // of Slurm; empty: the default partition
   std::string image;         // of Kubernetes: holds the programs
   std::string data_claim;    // of Kubernetes: a volume with the master's data
   std::uint64_t store_bytes = std::uint64_t{20} << 30;  // of Kubernetes: the volume of the store
-  std::vector<std::string> hosts;  // of ssh; of a master under Slurm the one node
+  std::vector<std::string> hosts;                       // of ssh; for a master under Slurm its node
 };
 
 struct LaunchFile {
@@ -42,8 +42,8 @@ struct LaunchFile {
   bool is_secret = false;
 };
 
-// The files and commands that launch it: `commands` run one after the other in the folder that
-// holds `files`, a word each argument. The first file is the one to review.
+// `commands`, lists of arguments, run one after the other in the folder of `files`. The first file
+// is the file to review.
 struct LaunchFiles {
   std::vector<LaunchFile> files;
   std::vector<std::vector<std::string>> commands;
@@ -52,8 +52,8 @@ struct LaunchFiles {
 struct LaunchTarget {
   const char* name;
   LaunchFiles (*write)(const Launch& launch);
-  bool has_master;            // it can run the master too
-  bool has_secrets;           // it keeps the line itself: `line_file` is not used
+  bool has_master;            // the system can run the master too
+  bool has_secrets;           // the system keeps the line: `line_file` is not used
   bool needs_time_with_jobs;  // a job that never ends leaves no place for the next
 };
 
@@ -65,28 +65,26 @@ LaunchFiles ssh_files(const Launch& launch);
 
 const std::vector<LaunchTarget>& launch_targets();
 
-// Whether `target` can launch it: an error names the flag and what would do.
+// Whether `target` can launch it. An error names the flag and what to do.
 Result<void> check_launch(const LaunchTarget& target, const Launch& launch);
 
-// ---- For the writers
-// -----------------------------------------------------------------------------
+// ---- For the writers ---------------------------------------------------------------------------
 
-// Memory that shards may take of what one has: half of it, as a volunteer takes of a whole machine.
+// The memory for shards: half of a volunteer's, as on a whole machine.
 std::uint64_t shard_bytes(const Launch& launch);
-// Lines of a unit that keep a volunteer's service from the rest of the machine: those of the
-// packaged unit, tools/packaging/debian/gleaner-volunteer.service.
+// Lines that sandbox a volunteer's service, as in the packaged unit,
+// tools/packaging/debian/gleaner-volunteer.service.
 extern const char* const kVolunteerSandbox;
 // Whole MiB and minutes, rounded up.
 std::uint64_t mebibytes(std::uint64_t bytes);
 std::uint64_t whole_minutes(std::uint64_t seconds);
 
-// How a job's program is called with its arguments: it ends with the run, and when there is no
-// master for five minutes. `line_file` is its path where the job runs.
+// The command of a job. The program ends with the run, and after five minutes without a master.
+// `line_file` is the path where the job runs.
 std::string volunteer_command(const Launch& launch, const std::string& line_file);
-// " --until 14400s", by which it leaves in time; empty where it may stay for ever.
+// " --until 14400s", so that the volunteer leaves in time; empty without a limit.
 std::string until_flag(const Launch& launch);
 
-// The error for what a person asked and cannot have.
 Error invalid(std::string sentence);
 
 }  // namespace gleaner

@@ -1,5 +1,4 @@
-// Content of an exported file: the stores, their metadata, names, words and tensors. One
-// thread.
+// The content of an exported file: stores, metadata, names, words and tensors. One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +15,11 @@
 
 namespace gleaner {
 
-// Several trained models as one network that predicts the mean of their logits (an ensemble):
-// their hidden units stand side by side, and each label's row and bias are theirs divided by how
-// many they are. So whatever reads a model reads an ensemble.
+// An ensemble is one network that predicts the mean of several models' logits: their hidden units
+// stand side by side, and each label's rows and biases are divided by the number of models. Every
+// reader of a model reads an ensemble too.
 
-// A model that goes into the file, whose hidden units begin at `first_unit` there.
+// A model of the file. Its hidden units begin at `first_unit`.
 struct ModelPart {
   std::string name;
   std::unique_ptr<RunStore> run;
@@ -28,32 +27,31 @@ struct ModelPart {
   std::string digest{};  // of its checkpoint
 };
 
-// Opens the stores to read. kNotFound where one has no checkpoint yet.
+// Opens the stores to read. kNotFound for a store without a checkpoint.
 Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores);
 
-// The identity of the joined network: the first part's identity with as many hidden units as all
-// have together; of one part, its own. Refuses (kInvalidArgument, naming the part) parts that were
-// not trained on the same points, or not scaled alike, and more units than a network can have.
-// Requires one part or more.
+// The identity of the joined network: the first part's, with the sum of the hidden units. Refuses
+// (kInvalidArgument, naming the part) other training data, other scaling, and more units than a
+// network can have. Requires a part.
 Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts);
 
-// Where there are several models, checkpoints, digests and audits stand in their order, with blanks
+// Checkpoints, digests and audits of several models stand in the models' order, with blanks
 // between.
 Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
                                                        const std::vector<ModelPart>& parts);
 
-// The content of the tensors; empty where it is not known.
+// The content of the text tensors; empty where not known.
 struct ExportTexts {
   std::string metadata;       // JSON
-  std::string label_names;    // a name a line, of the output rows
-  std::string feature_names;  // a name a line
+  std::string label_names;    // of the output rows, a name per line
+  std::string feature_names;  // a name per line
   std::string words;          // words.json of the data set
   std::vector<double> idf;    // rarity() of each feature
 };
 
-// Takes names and words from `data`, a folder of 'gleaner dataset' or a model file that carries
-// them; none without it. `labels_file` has other names of labels. `labels`: of the output rows,
-// ascending. kInvalidData for names and words of another data set than the run's.
+// Takes names and words from `data`, a folder of `gleaner dataset` or a model file; none where
+// `data` is empty. `labels_file` has other names of labels. `labels`, ascending, belong to the
+// output rows. kInvalidData for names and words of another data set.
 Result<ExportTexts> export_texts(const RunIdentity& identity,
                                  const std::map<std::string, std::string>& metadata,
                                  const std::string& data, const std::string& labels_file,
@@ -64,14 +62,13 @@ struct TextTensor {
   std::span<const char> bytes;
 };
 
-// metadata and label_names, and those of feature_names, words and idf that are known. `texts`
-// outlives them.
+// metadata and label_names, then feature_names, words and idf where known. `texts` outlives them.
 std::vector<TextTensor> text_tensors(const ExportTexts& texts);
 
-// The tensors of a model without a hidden layer: each label's wide row, as a row of a sparse matrix
-// in CSR form. One thread.
+// ---- A model without a hidden layer: each label's wide row is a row of a sparse matrix in CSR
+// form.
 
-// How wide rows lie in a file, by label.
+// The places of wide rows in a file, by label.
 struct WideShape {
   std::vector<std::uint32_t>
       offsets;  // labels + 1: label l owns entries [offsets[l], offsets[l+1])
@@ -79,14 +76,14 @@ struct WideShape {
   [[nodiscard]] std::uint64_t entries() const { return offsets.back(); }
 };
 
-// Goes through all rows of the last checkpoint. kResources for more entries than 32 bits count.
+// Reads all rows of the last checkpoint. kResources for more entries than 32 bits count.
 Result<WideShape> wide_shape(RunStore& run);
 
-// wide.offsets, wide.features, wide.weights and wide.own, output.bias and label_counts: these
-// names, in this order, are the first of a file.
+// The first tensors of a file, in this order: wide.offsets, wide.features, wide.weights, wide.own,
+// output.bias and label_counts.
 std::vector<TensorSpec> wide_tensors(const WideShape& shape);
 
-// Fills the tensors of wide_tensors(), which are the file's first. `shard_done`: after each shard.
+// Fills the tensors of wide_tensors(). Calls `shard_done` after each shard.
 Result<void> fill_wide(RunStore& run, const WideShape& shape, ModelFile& file,
                        const std::function<void()>& shard_done);
 

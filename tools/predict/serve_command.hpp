@@ -1,5 +1,5 @@
-// `gleaner serve`: who may ask a served model (whoever uses this machine, whoever shows the token
-// of a file, or everybody), and the histories that its page compares.
+// `gleaner serve`: the right to ask a served model (users of this machine, bearers of a token, or
+// everybody), and the histories that its page compares.
 #pragma once
 
 #include <future>
@@ -21,26 +21,26 @@ namespace gleaner {
 
 struct ServeAccessFlags {
   std::string http;        // ADDRESS:PORT
-  std::string token_file;  // empty: no token is asked for
+  std::string token_file;  // empty: no token is needed
   bool is_public = false;
 };
 
-// Where the server listens. kInvalidArgument for an address that other machines reach where the
-// flags do not say who is answered there.
+// The address to listen on. kInvalidArgument for an address that other machines reach without a
+// flag for a token or the public.
 Result<HostPort> serve_address(const ServeAccessFlags& flags);
 
-// Any thread may ask whom it admits.
+// Any thread may call admits().
 class ServeAccess {
  public:
-  // Reads the token, and makes the file where there is none.
+  // Reads the file of the token, and makes it where it is missing.
   static Result<std::unique_ptr<ServeAccess>> open(const ServeAccessFlags& flags);
 
   [[nodiscard]] HttpReach reach() const { return reach_; }
 
-  // In a time that does not depend on where the token differs.
+  // Takes the same time wherever the token differs.
   [[nodiscard]] bool admits(std::string_view token) const;
 
-  // Reads the file again. After an error the earlier token still holds.
+  // Reads the file again. After an error the earlier token stays valid.
   Result<void> reload();
 
  private:
@@ -52,15 +52,15 @@ class ServeAccess {
   InviteSecret digest_{};  // of the token
 };
 
-// The histories of some stores, read again now and then while somebody looks. Reading takes a
-// thread, since a store may be large or slow; whoever asks meanwhile gets what was read last.
-// One thread.
+// The histories of some stores. json() starts to read them again when they are old, on a thread,
+// since a store may be large or slow, and returns the last histories meanwhile. One caller's
+// thread.
 class RunHistories {
  public:
-  // Reads them. Errors name the store.
+  // Errors name the store.
   static Result<std::unique_ptr<RunHistories>> open(std::vector<std::string> stores);
 
-  // As openapi.json describes it. What was read may be ten seconds old.
+  // As openapi.json describes it; may be ten seconds old.
   [[nodiscard]] std::shared_ptr<const std::string> json(Instant now);
 
  private:

@@ -1,5 +1,4 @@
-// A synthetic output layer and the batches that it is trained on: what the figures of training are
-// measured with.
+// A synthetic output layer and its batches, for the figures of training.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +42,7 @@ struct BenchLayer {
   OutputLayer layer;
   std::vector<OutputShard*> held;
 
-  // One batch on all shards, without true labels. Returns how many pairs were active.
+  // Trains a batch on all shards, without true labels. Returns the number of active pairs.
   std::uint64_t train(const QueryBatch& batch);
   // Rows that the last batch visited.
   [[nodiscard]] std::uint64_t rows_visited() const;

@@ -4,9 +4,9 @@
 usage: tests/bench/chinese_texts.py PAGES     # a folder of pages in HTML
        tests/bench/chinese_texts.py --tiny    # generated sentences
 
-A paragraph of a page is an example, and the page is its label. PAGES may be what Debian's package
-libreoffice-help-zh-cn holds: 1,108 pages of 11,671 and 2,868 paragraphs. It ends with exit status 1
-unless the network is better. Programs come from GLEANER_BIN.
+A paragraph of a page is an example, and the page is its label. PAGES may be the content of Debian's package
+libreoffice-help-zh-cn: 1,108 pages of 11,671 and 2,868 paragraphs. The exit status is 1 unless the network is
+better. Programs come from GLEANER_BIN.
 """
 
 import collections

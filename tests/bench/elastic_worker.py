@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""One worker of a dense data-parallel run under torchrun, as under_kills.py starts it: goes on from the
-newest checkpoint in the folder and writes one now and then; the finished model is FOLDER/model.pt, and every
-step that was trained is a line of FOLDER/steps.
+"""One worker of a dense data-parallel run under torchrun, started by under_kills.py. It resumes the newest
+checkpoint of the folder and writes checkpoints. The finished model is FOLDER/model.pt; each trained step is a
+line of FOLDER/steps.
 """
 
 import argparse

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""What a run loses to somebody who attacks its master: the speed of two honest volunteers, calm and under
-attack in turns, for each kind of attack of attacker.cpp.
+"""A run's loss to an attack on its master: the speed of two honest volunteers, calm and under attack in turns,
+for each kind of attack of attacker.cpp.
 
-An attack lasts for a while before it is measured, so that what a start allows at once is used up. All
-programs share this machine, so that what the attacker itself takes of the processors is a loss as
-well, which a real attack from elsewhere would not cause: it is told beside.
+An attack runs for a while before it is measured, so that the first allowance is used up. All programs share
+this machine, so the attacker's processor time is a loss too, unlike in a real attack; it is printed beside.
 
 usage: load_bench.py [--tiny] [--kinds A,B] [--turns N] [--seconds S] [--warm-up S] [--strangers]
 """

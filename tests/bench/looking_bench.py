@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What looking at a run costs its training: one run, in which short spans with and without readers alternate.
+"""The cost of readers for a run's training: one run, in which short spans with and without readers alternate.
 
 `--mode look` has browsers that follow the stream and ask for shards, volunteers and the history every second,
 and one scrape of the metrics per second. `--mode ask` has people who ask the newest checkpoint without a pause.
-For each pair of neighbouring spans the examples trained per second, and per second of the master's processor,
-are compared; volunteers run in the master's process. The median over the pairs is printed with its quartiles,
-and the processor time of the page's thread, of the thread that answers questions and of all others.
+For each pair of neighbouring spans it compares the examples per second, and per second of the master's
+processor; volunteers run in the master's process. It prints the median over the pairs with its quartiles, and
+the processor time of the page's thread, of the thread that answers questions, and of all others.
 
 usage: looking_bench.py --train FILE --test FILE [--mode look|ask] [--browsers N] [--volunteers N] [--pairs N]
        looking_bench.py --tiny

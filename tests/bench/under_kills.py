@@ -7,15 +7,14 @@
   under_kills.py --tiny               seconds, so that it cannot rot; only Gleaner is killed
 
 PyTorch: a dense network of the same shape over DistributedDataParallel and gloo, under `torchrun`, which
-restarts the processes that are there when one goes, from a checkpoint of every --save-every steps. Its
-first worker, whose agent the others meet at, is never killed, as Gleaner's master is not here; tools/chaos
-kills that too. fastText keeps no checkpoints: it trains the same task with one thread and with two, and nobody
+restarts the present processes when one goes, from a checkpoint of every --save-every steps. Its first
+worker, whose agent is the meeting point, is never killed, nor is Gleaner's master; tools/chaos kills that too. fastText keeps no checkpoints: it trains the same task with one thread and with two, and nobody
 kills it.
 
 Every trainer's workers have one thread. The time to the end says how much longer the kills make a trainer's
 own calm run; the times of different trainers do not compare, because they train different networks. Work
-lost is what was trained, over what had to be, less one. Needs Debian's python3-torch and fasttext; what is
-missing is left out, and said.
+lost is the trained steps over the needed steps, less one. Needs Debian's python3-torch and fasttext; says
+which of them is missing and leaves it out.
 """
 
 import argparse

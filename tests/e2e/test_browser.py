@@ -1,5 +1,5 @@
-"""The run's page in a real browser beside a run that trains: right figures, live, whatever names
-volunteers choose, and without one complaint of the browser."""
+"""The run's page in a real browser beside a run that trains: right and live figures, with any volunteers' names,
+and no complaint of the browser."""
 
 import hashlib
 import re

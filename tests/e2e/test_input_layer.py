@@ -1,5 +1,5 @@
-"""The input layer in the hands of volunteers: the same model as with the master's own, whoever came and
-went; points that are fetched once and kept."""
+"""The input layer at volunteers: it gives the model of the master's own input layer, while volunteers come and
+go; examples are fetched once and kept."""
 
 import signal
 import sys

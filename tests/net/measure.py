@@ -1,4 +1,4 @@
-"""What links cost: the same run over cables of several rates and delays, in one table.
+"""The cost of links: the same run over cables of several rates and delays, in one table.
 
     sudo python3 tests/net/measure.py                                    # a generated set, the default cables
     sudo python3 tests/net/measure.py --train T --test T --links 0/0,100/50 -- --staleness 4

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One process of a dense data-parallel run, as against_torch.py starts it: the network that Gleaner trains,
-DistributedDataParallel over gloo, Adam. Prints the examples a second of all processes and its own bytes.
+"""One process of a dense data-parallel run, started by against_torch.py: Gleaner's network, DistributedDataParallel
+over gloo, Adam. Prints the examples per second of all processes, and its own bytes.
 """
 
 import argparse

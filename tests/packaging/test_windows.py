@@ -1,6 +1,6 @@
-"""The program for Windows, under wine: what it computes, and its life beside a master and a volunteer of Linux.
-Wine shows neither what a real processor does with a misaligned store nor how Windows shares processors: the
-object code is looked at instead, and tools/packaging/README.md says what is left."""
+"""The program for Windows, under wine: its results, and its life beside a master and a volunteer of Linux. Wine
+shows neither a misaligned store on a real processor nor how Windows shares processors: a test reads the object
+code instead, and tools/packaging/README.md lists the rest."""
 
 import json
 import os

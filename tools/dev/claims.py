@@ -1,6 +1,5 @@
-"""What documents and comments claim of the tree, for tidy.py: links lead to files and headings that
-exist, and so do the files, types, functions and tests that Markdown names in back ticks and that
-comments name as members of a class, as calls or by a file's name."""
+"""Claims of documents and comments about the tree, for tidy.py. Links must lead to files and headings that exist.
+Files, members, functions and tests that Markdown or comments name must exist."""
 
 import pathlib
 import re

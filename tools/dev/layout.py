@@ -1,6 +1,5 @@
-"""The layout of the repository as rules, for tidy.py: how many files a folder holds, which folder may
-include which, and where third-party headers may be included. Which folder may include which stands
-once, in CMake: `gleaner_library(NAME SOURCES ... LINK ...)` allows the folder of its sources the folders
+"""The layout of the repository as rules, for tidy.py: the number of files in a folder, the includes between
+folders, and the doors of third-party headers. CMake states the includes between folders: `gleaner_library(NAME SOURCES ... LINK ...)` allows the folder of its sources the folders
 of the libraries that it links, directly or through others."""
 
 import pathlib

@@ -1,5 +1,5 @@
 """The language of comments, strings and Markdown, for tidy.py: phrases that make a reader guess,
-comments without a subject, and how long a line of Markdown is."""
+comments without a subject, and the length of lines of Markdown."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""The size of the tree, for tidy.py. size.txt holds a number and what it counts, one a line. A count beyond
-its number is refused, and so is a number that lies 1 % above its count."""
+"""The size of the tree, for tidy.py. A line of size.txt is a limit and the name of a count. A count beyond its
+limit is refused, and so is a limit more than 1 % above its count."""
 
 import pathlib
 

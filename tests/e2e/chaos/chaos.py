@@ -3,14 +3,14 @@
 The storm: a master and volunteers as real processes, joined by a proxy that cuts and stalls
 connections at random bytes. A volunteer is killed or spawned every 0.1 to 0.5 s, the master is killed
 every 5 to 15 s and started again, volunteers are frozen for longer than the master's patience. Then
-calm, until the run is finished. It must have the calm run's digest, must never have stood still for
-more than 30 s while a volunteer was there, and nothing may be left over or have grown: no process, no
-file, no memory.
+it is calm until the run is finished. The run must have the calm run's digest, and must never have stood
+still for more than 30 s while a volunteer was there. No process or file may be left over, no memory may have
+grown.
 
 The seed chooses each fault and its time. Real processes share real time, so the same seed twice gives a
 similar storm, not the same one.
-The run's length is fitted to the storm: each of the master's lives has more epochs before it than it
-can train, which is legitimate, because a run may be trained further. Environment: as harness.py.
+The run's length fits the storm: each life of the master has more epochs before it than it can train, which
+is legitimate, because a run may be trained further. Environment: as harness.py.
 """
 
 import argparse

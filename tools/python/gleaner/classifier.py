@@ -1,4 +1,4 @@
-"""Gleaner by scikit-learn's conventions. This file alone takes scikit-learn (python3-sklearn)."""
+"""Gleaner by scikit-learn's conventions. This file alone needs scikit-learn (python3-sklearn)."""
 
 import numpy as np
 from scipy import sparse

@@ -1,4 +1,4 @@
-"""Training from Python: examples go to a local master in the form that it maps, never as text."""
+"""Training from Python: examples go to a local master as a packed file, never as text."""
 
 import functools
 import os

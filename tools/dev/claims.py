@@ -81,7 +81,7 @@ TYPE = re.compile(r"\b(?:class|struct|union|enum)\s+(?:class\s+|alignas\([^)]*\)
 NAME = re.compile(r"[A-Za-z_]\w*")
 # Names that only a name of code has: an underscore within, or a capital after a small letter.
 CODE_NAME = re.compile(r"[a-z0-9]\w*_\w*\w|[A-Za-z]*[a-z][A-Z]\w*")
-TEST = re.compile(r"`((?:e2e|fuzz|cluster|strangers)_\w+|\w+_test)`(?:\s+\"([^\"]+)\")?")
+TEST = re.compile(r"`((?:e2e|fuzz|cluster|strangers)_\w+|\w+_test)`((?:,?\s+\"[^\"]+\")*)")
 
 
 class Tree:
@@ -179,11 +179,12 @@ def check_names(path, prose, tree, findings):
                     place + end in tree.files for end in ("", ".hpp", ".cpp", ".py")):
                 refuse(match.start(), name, "file or folder")
     for match in TEST.finditer(prose if is_page else ""):
-        test, words = match.groups()
+        test, quotes = match.groups()
         if test not in tree.cases and test not in tree.words:
             refuse(match.start(), test, "test")
-        elif words and test in tree.cases and not tree.has_case(test, words):
-            refuse(match.start(2), words, f"case of {test}")
+        for words in re.findall(r'"([^"]+)"', quotes):
+            if test in tree.cases and not tree.has_case(test, words):
+                refuse(match.start(2), words, f"case of {test}")
 
 
 def check_claims(files, texts, findings):
@@ -194,6 +195,6 @@ def check_claims(files, texts, findings):
         if path.endswith(".md"):
             check_links(path, text, tree, findings)
             if not EXEMPT.fullmatch(path):
-                check_names(path, FENCE.sub(blanked, text), tree, findings)
+                check_names(path, LINK.sub(blanked, FENCE.sub(blanked, text)), tree, findings)
         elif comments_of(path):
             check_names(path, tree.comments[path], tree, findings)

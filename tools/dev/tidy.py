@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 sys.dont_write_bytecode = True
 from layout import (DOORS, FOLDER_FILES_MAX, IMPURE, PURE, PURE_CALLS,  # noqa: E402
                     PURE_REFUSES, walls)
-from claims import check_claims  # noqa: E402
+from claims import COMMENTS, check_claims, normal  # noqa: E402
 from prose import check_fragments, check_phrases, check_wrapping  # noqa: E402
 from shapes import check_co_await, check_function_lengths, line_of  # noqa: E402
 from size import check_size  # noqa: E402
@@ -81,11 +81,6 @@ def tracked_files(root):
     return sorted(name for name in names if (root / name).is_file())
 
 
-TOKEN = re.compile(
-    r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]{0,16})\(.*?\)(?P=mark)"'
-    r'|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
-
-
 def without_comments_and_strings(text):
     """The same text, line for line and column for column, with both blanked out."""
     def blank(match):
@@ -93,7 +88,7 @@ def without_comments_and_strings(text):
         if token.startswith("/"):
             return re.sub(r"[^\n]", " ", token)
         return token[0] + re.sub(r"[^\n]", " ", token[1:-1]) + token[-1]
-    return TOKEN.sub(blank, text)
+    return COMMENTS["cpp"].sub(blank, text)
 
 
 def without_directives(code):
@@ -228,8 +223,7 @@ def check_dead_files(files, texts, findings):
             for name in re.findall(r"[\w./${}-]+\.(?:cpp|capnp|py)\b", texts.get(path, "")):
                 name = re.sub(r"^\$\{(?:PROJECT|CMAKE)_SOURCE_DIR\}/", "/", name)
                 name = re.sub(r"^\$\{CMAKE_CURRENT_SOURCE_DIR\}/", "", name)
-                joined = name.lstrip("/") if name.startswith("/") else str(folder / name)
-                built.add(str(pathlib.PurePosixPath(*normal_parts(joined))))
+                built.add(normal("" if name.startswith("/") else str(folder), name))
     included = {header for path in files if pathlib.PurePath(path).suffix in CODE_SUFFIXES
                 for _, header in INCLUDE.findall(texts.get(path, ""))}
     imported = {name for path in files if path.endswith(".py")
@@ -245,16 +239,6 @@ def check_dead_files(files, texts, findings):
         if path.startswith("tests/") and pure.suffix == ".py":
             if path not in built and pure.stem not in imported:
                 findings.add(path, 1, "no test runs or imports this file")
-
-
-def normal_parts(path):
-    parts = []
-    for part in path.split("/"):
-        if part == "..":
-            parts = parts[:-1]
-        elif part not in ("", "."):
-            parts.append(part)
-    return parts
 
 
 # ---- Formatting ----------------------------------------------------------------------------------

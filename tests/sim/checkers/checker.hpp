@@ -61,7 +61,6 @@ class Checker {
   SimLog& log_;
 };
 
-// All checkers.
 std::vector<std::unique_ptr<Checker>> all_checkers(SimLog& log, const ClusterOptions& options);
 
 // The digest of a batch's whole gradient.

@@ -182,7 +182,7 @@ enum class Outcome : std::uint8_t {
   kDiverged,   // the open round is to be trained again at half the rates
   kFalsified,  // the open rounds, and unaudited work of the convicted, are to be trained again; a
                // lost relay's gradients end a core so too, and then nobody is convicted
-  kFailed,  // see the sentence
+  kFailed,     // see the sentence
 };
 
 // The last effect of a run.

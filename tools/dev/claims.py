@@ -1,5 +1,5 @@
 """Claims of documents and comments about the tree, for tidy.py. Links must lead to files and headings that exist.
-Files, members, functions and tests that Markdown or comments name must exist."""
+Files, members, functions and tests that Markdown or comments name must exist. NAME stands for any name."""
 
 import pathlib
 import re
@@ -164,14 +164,15 @@ def check_names(path, prose, tree, findings):
         if not tree.has_file(match.group(1), folder):
             refuse(match.start(), match.group(1), "file")
     for match in MEMBER.finditer(prose):
-        if match.group(2) not in tree.members.get(match.group(1), ()):
+        if match.group(2) not in tree.members.get(match.group(1), ()) and "NAME" not in match.group(2):
             refuse(match.start(), match.group(0), "member")
     for match in CALL.finditer(prose):
         if match.group(1) not in tree.words:
             refuse(match.start(), match.group(0), "function")
     for match in TICKED.finditer(prose):
         name = match.group(1)
-        if CODE_NAME.fullmatch(name) and name not in tree.words and name not in tree.cases:
+        is_code = CODE_NAME.fullmatch(name) and "NAME" not in name
+        if is_code and name not in tree.words and name not in tree.cases:
             refuse(match.start(), name, "name")
         if re.fullmatch(r"(?:common|schema|storage|master|volunteer|tools|tests)(?:/[\w-]+)+/?", name):
             place = name.rstrip("/")

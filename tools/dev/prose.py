@@ -8,11 +8,12 @@ PHRASES = re.compile(r"\b(so\s+(?:many|much|long|often)|anew|(?:is|are)\s+said|a
                      r"|what\s+(?:\w+\s+){1,4}are\s+about)\b", re.IGNORECASE)
 # Pronouns whose noun a reader must search for.
 PRONOUNS = re.compile(r"\b([Oo]ne\s+that|[Tt]hose\s+of|[Ww]hich\s+has\s+none)\b")
-# A clause in the place of a sentence's subject. A question may begin so.
-CLAUSES = re.compile(r"\b(Whoever|What\s+(?:is|was))\b(?![^.!?]*\?)")
+# A clause in the place of a sentence's subject, or a verb before it. A question may begin so.
+CLAUSES = re.compile(r"\b(Whoever|What\s+(?:is|was)|(?:Held|Kept|Said|Sent|Counted|Measured|Checked|Compared|Refused|Written)"
+                     r"\s+(?:is|are|was|were))\b(?![^.!?]*\?)")
 RULES = [(PHRASES, "makes the reader guess: give the number or the name, or say who does it"),
          (PRONOUNS, "makes the reader search for its noun: repeat the noun"),
-         (CLAUSES, "begins a sentence with a clause: begin with the noun")]
+         (CLAUSES, "begins a sentence without its noun: begin with the noun")]
 # Files where they may stand, and why.
 PHRASES_ALLOWED = re.compile(
     r"tests/bench/machine/bench_training\.cpp"  # the name of a line of the bench

@@ -1,6 +1,6 @@
-// Hard bounds of what a peer or a file may ask for. A bound that one file needs stands there: of
-// rows and commits in common/model/row_checks.hpp, of a model's text in schema/wire/wire_join.cpp,
-// of HTTP in common/http/http_server.hpp, of frames not finished in
+// Hard bounds of what a peer or a file may ask for. A bound that one file needs stands in that
+// file: of rows and commits in common/model/row_checks.hpp, of a model's text in
+// schema/wire/tables.hpp, of HTTP in common/http/http_server.hpp, of unfinished frames in
 // master/entrance.cpp.
 #pragma once
 

@@ -37,9 +37,8 @@ class OutputLayer {
   void rebuild_tables();
 
   // Trains some of the shards that are held, ascending, on these batches, kFusedBatches at most,
-  // the bits being those of one batch after the other. What each came to goes to `outcomes`,
-  // shards x batches. Their gradients of batch i are the sum of those that the workers' scratch
-  // holds (ShardScratch::add_gradient_to). Does not rehash.
+  // to the bits of one batch after the other. Writes `outcomes`, shards x batches. The gradient of
+  // batch i is the sum over the workers' scratch (ShardScratch::add_gradient_to). Does not rehash.
   void train(std::span<const ShardBatch> batches, std::span<OutputShard* const> shards,
              std::span<ShardOutcome> outcomes);
 

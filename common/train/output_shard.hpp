@@ -121,7 +121,7 @@ struct ShardBatch {
 
 class OutputShard {
  public:
-  // All rows are zero and their codes stale until load() and refresh_codes().
+  // All rows are zero and their hash codes stale until load() and finish_loading().
   OutputShard(const ShardContext& context, ShardId shard);
 
   [[nodiscard]] ShardId id() const { return shard_; }

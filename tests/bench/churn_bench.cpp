@@ -61,7 +61,7 @@ ClusterOptions options_of(const Bench& bench, const Setting& setting, const Work
     options.relays.count = (setting.volunteers - 1) / bench.volunteers_a_relay + 1;
     options.relays.link.bytes_per_second = options.relays.bytes_per_second = 1'000 * kMegabit;
     options.relays.takes_all = true;
-    // Whoever comes before its relay has its master tries again, and others are killed by then.
+    // A volunteer that comes before its relay reaches the master tries again; others die meanwhile.
     options.master.min_volunteers = setting.volunteers * 3 / 4;
   }
   if (bench.are_strangers) {

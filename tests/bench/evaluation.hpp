@@ -1,4 +1,4 @@
-// Precision of a run in one process on held-out points, of all labels and by how often they occur.
+// Precision of a run in one process on the test set: over all labels, and by their frequency.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct HeldOutPrecision {
   std::array<Precision, kFrequencyBuckets.size()> buckets;
 };
 
-// On the first `points_max` points of `test`; the run was trained on `train_points`.
+// On the first `points_max` examples of `test`, after training on `train_points`.
 Result<HeldOutPrecision> evaluate(OneProcessRun& run, std::uint64_t train_points,
                                   const PackedDataset& test, std::uint64_t points_max);
 

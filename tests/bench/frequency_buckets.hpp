@@ -1,5 +1,5 @@
-// Precision by how often training points bear a label: what a mean over all labels hides. Plain
-// values; one thread at a time.
+// Precision by the labels' frequency in training, which a mean over all labels hides. Plain values;
+// one thread at a time.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace gleaner {
 
-// Labels by how many training points bear them.
+// Labels by their number of training examples.
 struct FrequencyBucket {
   const char* name;
   std::uint32_t count_min;
@@ -20,8 +20,8 @@ struct FrequencyBucket {
 inline constexpr std::array<FrequencyBucket, 3> kFrequencyBuckets = {
     {{"tail", 0}, {"torso", 10}, {"head", 100}}};
 
-// Sums of what each bucket's labels contribute: P@k and PSP@k are those of the whole with only the
-// bucket's hits counted, so that the buckets' add up to the whole's.
+// P@k and PSP@k of each bucket: over all predictions, with the hits of the bucket's labels alone,
+// so that the sum over the buckets is the figure of the whole.
 class BucketSums {
  public:
   // Both outlive this.

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""What a lent machine feels like: how soon the processor is free after somebody touches it, what a
-foreground task notices of a volunteer at full load, how long a hand-over and leaving take.
+"""The owner's view of a lent machine: the time until the processor is free after a touch, the slowdown of a
+foreground task beside a volunteer at full load, the times of a hand-over and of leaving.
 
-The volunteer's use of the processor is read from the scheduler's own count of its threads' time. What a
-foreground task notices is measured in turns, with the volunteer paused and at work, because other
-programs on the machine move the figures more than the volunteer does. The master, which is elsewhere for
-one who lends a machine, runs in the idle class and in a session that gives way, so that what it takes is
-not put down to the volunteer.
+The scheduler's count of thread times gives the volunteer's processor time. The foreground task is measured in
+turns with the volunteer paused and at work, because other programs move the figures more than the volunteer
+does. The master, elsewhere for a real lender, runs in the idle class and in a session that gives way, so that
+its load does not count as the volunteer's.
 
-With --service the volunteer runs in a control group that takes only idle time, as the service of its
-package does (CPUWeight=idle); without, it is what somebody starts on a terminal.
+With --service the volunteer runs in a control group that takes only idle time, as the packaged service does
+(CPUWeight=idle); without, it runs as on a terminal.
 
 usage: lending_bench.py [--tiny] [--service]
 """

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""What a run loses to somebody who attacks its master: the speed of two honest volunteers, calm and under
-attack in turns, for each kind of attack of attacker.cpp.
+"""A run's loss to an attack on its master: the speed of two honest volunteers, calm and under attack in turns,
+for each kind of attack of attacker.cpp.
 
-An attack lasts for a while before it is measured, so that what a start allows at once is used up. All
-programs share this machine, so that what the attacker itself takes of the processors is a loss as
-well, which a real attack from elsewhere would not cause: it is told beside.
+An attack runs for a while before it is measured, so that the first allowance is used up. All programs share
+this machine, so the attacker's processor time is a loss too, unlike in a real attack; it is printed beside.
 
 usage: load_bench.py [--tiny] [--kinds A,B] [--turns N] [--seconds S] [--warm-up S] [--strangers]
 """
@@ -30,7 +29,7 @@ KINDS = {
     "greedy": (20, False, "20 that claim to be infinitely fast, and answer no unit"),
     "taker": (20, False, "the same, and load no shard"),
     "drip": (100, False, "100 that take shards and send a byte at a time, 20 per second"),
-    "late": (1, False, "one that does its work 8 s late"),
+    "late": (1, False, "a volunteer that answers 8 s late"),
     "unfinished": (100, True, "100 frames of 63 MiB that lack a byte"),
 }
 # The invites that strangers come by: by each, 64 join at once.

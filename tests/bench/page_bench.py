@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What the run's page costs a browser with a given number of volunteers, while the view changes every second:
-milliseconds for each step of scrolling through the table, rows that exist, the part of the time in which the
-page's thread is busy while nobody scrolls, and the memory of the page's JavaScript. With --week: what a week of
-a run's news, told in minutes, leaves in that memory, which must stay below 80 MB.
+"""The cost of the run's page in a browser, by the number of volunteers, while the view changes every second:
+milliseconds per step of scrolling through the table, rows that exist, the busy fraction of the page's thread
+without scrolling, and the memory of the page's JavaScript. With --week: that memory after a week of a run's
+news, sent in minutes; it must stay below 80 MB.
 
 usage: page_bench.py [--volunteers N] [--shards N] [--seconds S]
        page_bench.py --week    (two hours of news, unless GLEANER_LONG is set)

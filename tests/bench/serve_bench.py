@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How many examples `gleaner serve` answers per second on one core, asked in batches of 32 for five labels:
-exactly, and through tables, with the part of the exact five that the tables find.
+"""Answered examples per second of `gleaner serve` on one core, in batches of 32 and for five labels: exactly, and
+through tables, with the fraction of the exact five that the tables find.
 
-The server, all its threads, has the first processor to itself, and two connections from the other ones keep
-it busy. A figure holds all of a request: reading it, the answer, and writing that. Before, many clients ask at
-once, each for one example after another, exactly. A run without hash tables takes --candidates without numbers.
+The server with all its threads has the first processor to itself; two connections from other processors keep it
+busy. A figure counts reading the request, the answer, and writing. Before that, many clients ask at once,
+each for one example after another, exactly. A run without hash tables takes --candidates without numbers.
 
 usage: serve_bench.py STORE TEST [--candidates N ...] [--seconds S] [--clients N]     TEST is the run's test file, XC text
        serve_bench.py --tiny

@@ -1,5 +1,5 @@
-// A data set small enough to train on within a second, with structure to be found: every label has
-// features of its own. Lives in a temporary folder for as long as the object.
+// A data set that trains within a second: every label has its own features. It lies in a temporary
+// folder that the object removes.
 #pragma once
 
 #include <memory>

@@ -3,15 +3,14 @@
 
   torch_compare.py speed --train FILE --bench build/release/tests/train_one_bench [-- FLAGS]
   torch_compare.py precision --train FILE --test FILE --bench ... --epochs 5 [-- FLAGS]
-  torch_compare.py tiny --bench ...        a second's work on generated points
+  torch_compare.py tiny --bench ...        a second's work on generated examples
 
-`speed` trains both in turn, some batches of PyTorch and then an epoch of Gleaner, and prints
-examples a second of each. `precision` trains PyTorch for N epochs, then Gleaner until its P@1
-reaches PyTorch's last one, and prints how long both took. FLAGS go to train_one_bench. Both run on
-one thread and are timed in processor seconds, evaluation left out, so that a busy machine hurts
-neither. PyTorch trains all neurons of every example and Gleaner sampled ones: speeds alone say what
-the two ways compute and not what a model costs, so compare `precision`. Where PyTorch is not
-installed (apt-get install python3-torch), says so and does nothing.
+`speed` trains some batches of PyTorch, then an epoch of Gleaner, and prints examples per second of each.
+`precision` trains PyTorch for N epochs, then Gleaner until its P@1 reaches PyTorch's last P@1, and prints both
+times. FLAGS go to train_one_bench. Both run on one thread and are timed in processor seconds without
+evaluation, so that a busy machine hurts neither. PyTorch trains all neurons of every example and Gleaner a
+sample: speeds alone do not say what a model costs, so compare `precision`. Without PyTorch (apt-get install
+python3-torch) it says so and does nothing.
 """
 import argparse
 import re

@@ -8,7 +8,7 @@
 //                                      at the same cap, and, as far as it is bearable, dense
 //
 // GLEANER_SIMD chooses the instruction set. Quantized activations are random ReLU-like vectors
-// around cluster centres, so that buckets are as uneven as those of a trained layer.
+// around cluster centres, so that buckets are as uneven as in a trained layer.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 """A real browser for the tests of the page: Debian's Chromium, driven by its chromedriver through
-the WebDriver protocol, which is JSON over HTTP. Nothing but Python's own library is needed.
+the WebDriver protocol, which is JSON over HTTP. Python's own library suffices.
 """
 
 import base64

@@ -1,7 +1,7 @@
 """Runs the real programs on loopback for the end-to-end tests.
 
-Nothing here sleeps for a fixed time: every wait is for something that a program says or does, and has
-a deadline. Every process belongs to a Cluster, which ends it however the test ends.
+No wait is for a fixed time: every wait is for a message or an act of a program, and has a deadline. Every
+process belongs to a Cluster, which ends it however the test ends.
 
 Environment: GLEANER_BIN, the folder of the programs (build/release/bin unless set); GLEANER_DATA, the
 folder of the real data sets (../shared/data beside the repository unless set); GLEANER_TIME_FACTOR,

@@ -1,11 +1,11 @@
-"""A logind for the tests, on the bus that DBUS_SYSTEM_BUS_ADDRESS names: one graphical session, what a
-volunteer asks of it, and a line on standard input for everything that happens:
+"""A logind for the tests, on the bus that DBUS_SYSTEM_BUS_ADDRESS names: one graphical session, and the answers
+that a volunteer needs. A line on standard input makes an event happen:
 
     idle SECONDS    the session was last used then, before now    active     it is in use
     lock, unlock    the screen                                 film, end  an inhibitor of the idle state
     sleep, wake     PrepareForSleep
 
-It prints "ready", "locked" when somebody delays sleep, "released" when nobody does any more.
+It prints "ready", "locked" when somebody delays sleep, "released" when nobody delays it any more.
 Needs Debian's python3-dbus and python3-gi, and the interpreter that they belong to.
 """
 

@@ -1,4 +1,4 @@
-"""A run with its page, and what asks it: requests, streams, and answers held against openapi.json."""
+"""A run with its page, for tests: requests, streams, and answers compared with openapi.json."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""Runs that must give the reference's model, checkpoint for checkpoint, whatever happens to them."""
+"""Runs under faults that must give the reference's model, checkpoint for checkpoint."""
 
 import unittest
 

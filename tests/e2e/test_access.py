@@ -1,4 +1,4 @@
-"""Who may take part: keys, invites, roles, and what happens to those who may not."""
+"""Access to a run: keys, invites, roles, and refusals."""
 
 import json
 import os

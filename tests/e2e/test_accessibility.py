@@ -1,7 +1,7 @@
-"""The three pages before axe-core, in light and dark and on a phone: it finds nothing against them.
+"""The three pages before axe-core, in light and dark and on a phone: it finds no fault.
 
-axe-core (MPL 2.0) judges pages' accessibility. It is no part of Gleaner and of no Debian package, and
-comes from npm's registry: where that or npm is missing, these tests say so and are skipped.
+axe-core (MPL 2.0) judges pages' accessibility. It belongs neither to Gleaner nor to a Debian package, and
+comes from npm's registry: without npm or the registry these tests say so and are skipped.
 """
 
 import functools

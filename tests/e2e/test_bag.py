@@ -1,4 +1,4 @@
-"""Without a hidden layer whoever takes part trains: machines that share, join late, or die."""
+"""Training without a hidden layer: machines that share the work, join late, or die."""
 
 import json
 import unittest

@@ -1,5 +1,5 @@
-"""The run's page in a real browser beside a run that trains: right figures, live, whatever names
-volunteers choose, and without one complaint of the browser."""
+"""The run's page in a real browser beside a run that trains: right and live figures, with any volunteers' names,
+and no complaint of the browser."""
 
 import hashlib
 import re
@@ -154,7 +154,7 @@ class BrowserTest(PageCase):
             self.assertGreater(told["trusted, so not audited"], "0")
             self.assertEqual(told["of it confirmed by an auditor"], "0")
             window.run("document.querySelector('#dialog').close()")
-            window.wait(f"return ((...arguments) => {{ {click} }})({name!r})", "the one that came back")
+            window.wait(f"return ((...arguments) => {{ {click} }})({name!r})", "the volunteer that came back")
             self.assertIn(" ago: ", window.run(facts)["Last time it went"])
             self.assert_no_complaint(window)
             window.close()

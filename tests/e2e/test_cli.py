@@ -1,4 +1,4 @@
-"""What the programs say, to people and to programs: exit codes, errors with their remedy, events."""
+"""The programs' output for people and programs: exit codes, errors with their remedy, events."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 """A disk that fills up, or refuses writes, under a run.
 
-The tests of a full disk need a small file system of their own: the script starts itself again in a
-name space of its own (unshare) and mounts one there. Where that is not allowed they are skipped.
+The tests of a full disk need a small file system: the script starts itself again in a name space (unshare)
+and mounts one there. Where that is not allowed the tests are skipped.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""The programs carry what turns a memory error into an end: read from their ELF files."""
+"""The ELF files of the programs have the protections that turn a memory error into an exit."""
 
 import re
 import subprocess

@@ -1,5 +1,5 @@
-"""The input layer in the hands of volunteers: the same model as with the master's own, whoever came and
-went; points that are fetched once and kept."""
+"""The input layer at volunteers: it gives the model of the master's own input layer, while volunteers come and
+go; examples are fetched once and kept."""
 
 import signal
 import sys
@@ -31,7 +31,7 @@ class LentInputLayer(Matrix):
         self.hold_at(master, 2)
         shards = self.shards_of_the_input_layer()
         self.assertEqual(len(shards), 4, shards)
-        # On a busy machine one that seems dead at the start gets none.
+        # On a busy machine a volunteer that seems dead at the start gets no shard.
         self.assertLessEqual({line.split()[3] for line in shards}, {"v1", "v2", "v3"}, shards)
         self.go_on()
         self.finish(master)

@@ -1,4 +1,5 @@
-"""How runs learn, with the real programs: they diverge, stop when they gain nothing more, or have no hidden layer."""
+"""Learning with the real programs: runs that diverge, that stop when they gain nothing more, that have no hidden
+layer."""
 
 import array
 import json

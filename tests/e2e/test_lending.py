@@ -1,5 +1,5 @@
-"""A machine that is lent: pauses change no bit, long ones hand the shards over, leaving is quick, the
-owner is obeyed and nobody else, and what people do pauses a volunteer."""
+"""A lent machine: pauses change no bit, long pauses hand the shards over, leaving is quick, the volunteer obeys
+its owner alone, and people's activity pauses it."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""The network never hurts the run: strangers on the port, silent or noisy, change nothing, and readers
-of its page cost it nothing."""
+"""The network never hurts the run: silent and noisy strangers on the port change nothing, and readers of the
+page cost nothing."""
 
 import contextlib
 import pathlib

@@ -1,5 +1,5 @@
-"""The run's page, its API and its metrics beside a master that trains: the figures are the store's
-and the master's own, and strangers read nothing (test_network.py has crowds of them)."""
+"""The run's page, its API and its metrics beside a master that trains: its
+figures are the store's and the master's, and strangers read nothing (test_network.py has crowds of strangers)."""
 
 import http.client
 import json

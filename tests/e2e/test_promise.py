@@ -1,7 +1,7 @@
 """The promise: the trained model is a function of data, configuration and seed alone.
 
-Every run here differs from the reference in who trained, how, and who died when; every checkpoint of
-every run must have the reference's digest.
+Every run here differs from the reference in its volunteers, their threads and their deaths. Every checkpoint
+of every run must have the reference's digest.
 """
 
 import itertools

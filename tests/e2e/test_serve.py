@@ -1,5 +1,5 @@
-"""A trained model that answers over HTTP, by `gleaner serve` and on the master's page: its answers are those
-of `gleaner predict` to the bit, it goes on with new checkpoints, and no request harms it."""
+"""A trained model that answers over HTTP, by `gleaner serve` and on the master's page: it answers as
+`gleaner predict` does, to the bit, takes new checkpoints, and no request harms it."""
 
 import http.client
 import json

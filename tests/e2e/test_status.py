@@ -1,4 +1,4 @@
-"""`gleaner status` and `gleaner why` beside a master that trains, that is gone, and that refuses."""
+"""`gleaner status` and `gleaner why` of a master that trains, is gone, or refuses."""
 
 import json
 import shutil

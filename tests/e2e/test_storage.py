@@ -235,7 +235,7 @@ class Backups(StorageTest):
     def test_a_stop_while_the_last_backup_is_copied_gives_it_up(self):
         master = self.stop_while_copying(self.reference["checkpoint"])
         self.assertEqual(master.events()[-1]["digest"], self.reference["digest"])
-        # What was given up is not there.
+        # The backup that was given up is not there.
         self.assertLessEqual({backup["backup"] for backup in self.listed()},
                              {event["backup"] for event in master.events("backup")})
 

@@ -1,5 +1,4 @@
-"""Strangers: whatever one of them tells, the trained model is the honest one, the liar is banned, and
-nobody else is."""
+"""Strangers: every lie leaves the trained model honest, and gets the liar banned and nobody else."""
 
 import json
 import signal

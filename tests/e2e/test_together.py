@@ -141,7 +141,7 @@ class Place(StorageTest):
 
 
 class Figures(EndToEndTest):
-    """Figures of two test files are never taken for those of one."""
+    """Figures of two test files are never mixed."""
 
     def setUp(self):
         super().setUp()

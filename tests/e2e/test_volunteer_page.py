@@ -1,5 +1,5 @@
-"""A volunteer's own page: it says what the verbs say, its buttons do what they do, and nobody but the
-holder of the page's key on the volunteer's machine can press one."""
+"""A volunteer's own page: it shows what the verbs print, its buttons act as the verbs do, and only the holder of
+the page's key on the volunteer's machine can press a button."""
 
 import http.client
 import json

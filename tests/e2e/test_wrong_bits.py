@@ -1,5 +1,5 @@
-"""Volunteers whose program was damaged by one bit, in a constant of a kernel: in a file, in memory, by a
-compiler. The bit is flipped in a copy of the real program."""
+"""Volunteers with one wrong bit in a constant of a kernel: in a file, in memory, by a compiler. The bit is
+flipped in a copy of the real program."""
 
 import collections
 import re

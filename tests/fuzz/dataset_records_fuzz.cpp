@@ -1,5 +1,5 @@
-// Input: a table of texts, as CSV, TSV and JSON, with tags of every form. What is read must be fit
-// to be written: names and tags of one line.
+// Input: a table of texts, as CSV, TSV and JSON, with tags of every form. Each name and tag that is
+// read must fit on one line, so that it can be written.
 #include <string_view>
 
 #include "common/result.hpp"

@@ -1,5 +1,5 @@
-// Input: a byte of options, then a text file, compressed or not. What is accepted is written as XC
-// text and must read back as the same points.
+// Input: a byte of options, then a text file, compressed or not. An accepted file is written as XC
+// text, and must read back as the same examples.
 #include <algorithm>
 #include <cmath>
 #include <vector>

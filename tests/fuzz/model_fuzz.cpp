@@ -29,7 +29,8 @@ void set_length(Bytes& bytes) {
 void read_rows(const InitialModel& file) {
   ModelConfig model;
   model.features = file.features() + kMore;
-  // Rows of labels beyond those of a file with wide rows come from the training data.
+  // A file with wide rows may have fewer labels than the run: the training data give the other
+  // rows.
   model.labels = file.labels() + (file.hidden() == 0 ? 0 : kMore);
   model.wide_rows = file.hidden() == 0 ? kWideRowsMax : 0;
   model.hidden = file.hidden();

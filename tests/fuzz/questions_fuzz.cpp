@@ -1,5 +1,5 @@
-// Input: the body of a request to a model. What is accepted is within the limits and fits the
-// model; what is refused names a field.
+// Input: the body of a request to a model. An accepted request keeps the limits and fits the model;
+// a refusal names a field.
 #include <cmath>
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 """A Slurm site on this machine: munge, one controller and several nodes on loopback, in a folder.
 
 Two partitions share the nodes: `spot`, whose jobs are queued again when a job of `owner` wants their
-node. Every node has one processor, so a job each. Needs root and Debian's slurm-wlm with munge.
+node. Every node has one processor, so it runs one job. Needs root and Debian's slurm-wlm with munge.
 """
 
 import os

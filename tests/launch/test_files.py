@@ -1,4 +1,4 @@
-"""What `gleaner launch` writes and refuses, read by the systems' own parsers where there are any."""
+"""The files and refusals of `gleaner launch`; the systems' own parsers read the files where there are any."""
 
 import json
 import os

@@ -75,8 +75,8 @@ class Volunteers(OnSlurm):
         words = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
         self.assertIn(str(folder / "line"), words)
         self.assertNotIn(secret, words + self.site.ask("scontrol", "show", "job"))
-        # The owner of a node wants it: the volunteer hands over, its job is queued again, and the one
-        # that waited takes the place.
+        # The owner of a node wants it: the volunteer hands over, its job is queued again, and the waiting
+        # job takes the place.
         (job, node), (other, _) = sorted(running.items())
         self.site.preempt(node, 3)
         master.wait_for(lambda: len(self.left(master)) == 1, "one left")

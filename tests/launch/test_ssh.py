@@ -1,4 +1,4 @@
-"""Volunteers started, asked and ended through a real sshd on loopback."""
+"""Volunteers that are started, asked and ended through a real sshd on loopback."""
 
 import getpass
 import os

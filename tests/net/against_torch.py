@@ -6,9 +6,10 @@
 
 PyTorch's DistributedDataParallel with gloo and Adam, two processes, against a master and two volunteers, every
 process of one thread on a host of its own (hosts.py), on this machine's cores. Both read the same generated
-points. PyTorch trains all neurons of every example and Gleaner sampled ones, and no accuracy is measured: the
-figures say what the two ways move and compute, not what a model costs. Bytes are the kernel's: what a worker's host sent and received. Exit status 77: this machine cannot make
-such hosts or has no PyTorch (apt-get install python3-torch), and says so.
+examples. PyTorch trains all neurons of every example and Gleaner a sample, and no accuracy is measured: the
+figures compare moved and computed data, not the cost of a model. Bytes are the kernel's counts for a worker's
+host. Exit status 77: this machine cannot make such hosts or has no PyTorch (apt-get install python3-torch), and
+says so.
 """
 
 import argparse

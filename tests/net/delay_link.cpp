@@ -1,10 +1,10 @@
-// A cable between two network namespaces, with a delay: an Ethernet interface (TAP) at either end,
-// and whatever enters one leaves the other `delay` later, a millisecond less or two more, in order.
-// For measuring (hosts.py); the kernel's own delay queue is not available everywhere. Rates are not
-// its business: `tc tbf` on the interfaces shapes what enters. The interfaces leave segmentation
-// and checksums to the hardware, as those of real machines do: up to 64 KiB of segments of one
-// connection travel as one frame with a header that says so. Needs root. Says "ready" when the
-// interfaces exist; runs until SIGTERM or SIGINT.
+// A cable between two network namespaces, with a delay: an Ethernet interface (TAP) at either end.
+// A frame that enters one end leaves the other `delay` later, a millisecond less or two more, in
+// order. For measuring (hosts.py); the kernel's own delay queue is not available everywhere. `tc
+// tbf` on the interfaces limits the rate. The interfaces leave segmentation and checksums to the
+// hardware, as real machines do: up to 64 KiB of segments of one connection travel as one frame
+// with a header for it. Needs root. Says "ready" when the interfaces exist; runs until SIGTERM or
+// SIGINT.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -37,8 +37,8 @@ using Clock = std::chrono::steady_clock;
 // (virtio_net_hdr, whose header C++ cannot read).
 constexpr std::size_t kFrameBytes = 65'536 + 18 + 10;
 
-// While frames are under way the cable looks at its ends so often, and takes and gives all of them
-// at once, since each waking takes processor time from what is measured.
+// While frames are under way the cable looks at its ends once a tick and moves all frames at once,
+// since each waking takes processor time from the measured programs.
 constexpr std::chrono::milliseconds kTick{2};
 
 // 200 ms of 1 Gbit/s. What does not fit is dropped, as in a router.

@@ -1,9 +1,9 @@
-"""Hosts of their own on one machine: network namespaces joined by a bridge, their cables shaped.
+"""Hosts on one machine: network namespaces joined by a bridge, with shaped cables.
 
 Every host has one interface, eth0, at 10.77.0.K. Both directions of its cable are shaped by a token bucket
-(`tc tbf`); a cable with a delay is carried by delay_link. As on real machines the interfaces take up to 64 KiB of
-segments as one packet. The interfaces' counters see one header on it, the queues before them one on each segment, as
-a wire would; so a cable without a rate has a queue as well. Needs root, and the package iproute2.
+(`tc tbf`); delay_link carries a cable with a delay. As on real machines the interfaces take up to 64 KiB of segments
+as one packet. The interfaces' counters see one header per packet, the queues before them one per segment, as on a
+wire; so a cable without a rate has a queue as well. Needs root, and the package iproute2.
 """
 
 import json

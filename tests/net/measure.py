@@ -1,14 +1,14 @@
-"""What links cost: the same run over cables of several rates and delays, in one table.
+"""The cost of links: the same run over cables of several rates and delays, in one table.
 
     sudo python3 tests/net/measure.py                                    # a generated set, the default cables
     sudo python3 tests/net/measure.py --train T --test T --links 0/0,100/50 -- --staleness 4
 
 Master and volunteers each have a host of their own (hosts.py) on this machine, whose cores they share. The
-columns: examples a second after the first round, bytes an example and volunteer by the kernel's counters
-(everything: headers, downloads, commits, heartbeats), those of work units, the commits' share of all messages, what the master's accounts say over what the kernel counted without headers,
-processor time of all programs, of that the simulated cables', and whether the model is the first row's to the bit. Exit status 0: it is, in
-every row, and accounts are right within 5 %; 1: not so, or a run failed; 77: this machine cannot make such
-hosts, and why.
+columns: examples per second after the first round; bytes per example and volunteer by the kernel's counters
+(headers, downloads, commits and heartbeats included); bytes of work units; the commits' fraction of all messages;
+the master's accounts over the kernel's count without headers; processor time of all programs; processor time of the
+simulated cables; whether the model is the first row's to the bit. Exit status 0: every row has the first row's
+model, and accounts are right within 5 %; 1: not so, or a run failed; 77: this machine cannot make such hosts, and why.
 """
 
 import argparse

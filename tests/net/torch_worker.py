@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One process of a dense data-parallel run, as against_torch.py starts it: the network that Gleaner trains,
-DistributedDataParallel over gloo, Adam. Prints the examples a second of all processes and its own bytes.
+"""One process of a dense data-parallel run, started by against_torch.py: Gleaner's network, DistributedDataParallel
+over gloo, Adam. Prints the examples per second of all processes, and its own bytes.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def options_of():
     parser.add_argument("--meet", required=True, help="HOST:PORT of the first process")
     parser.add_argument("--batch", type=int, default=256, help="of all processes together")
     parser.add_argument("--hidden", type=int, default=128)
-    parser.add_argument("--steps", type=int, default=3, help="that are timed, after one that is not")
+    parser.add_argument("--steps", type=int, default=3, help="timed steps, after an untimed first step")
     return parser.parse_args()
 
 

@@ -1,5 +1,5 @@
-"""The Debian packages as those who install them meet them: two commands to the first trained examples,
-an upgrade in the middle of a run, removing, purging. The model is that of a calm run."""
+"""The Debian packages from a user's view: two commands to the first trained examples, an upgrade in the middle of
+a run, removing, purging. The model is a calm run's."""
 
 import json
 import pathlib

@@ -1,5 +1,5 @@
-"""The container image: what it holds trains without root, and its health check says so. Where podman can run
-containers it does; elsewhere the layer is unpacked, and its programs run in it as the image says."""
+"""The container image: its programs train without root, and its health check reports it. Where podman can run
+containers podman runs it; elsewhere the test unpacks the layer and runs the programs as the image says."""
 
 import json
 import shutil

@@ -1,5 +1,5 @@
-"""The portable program: the same bits from every folder, and a whole run in a root file system that holds
-the C library and nothing else. That for aarch64 runs under an emulator."""
+"""The portable program: the same bits from every folder, and a whole run in a root file system with the C
+library alone. The program for aarch64 runs under an emulator."""
 
 import re
 import shutil

@@ -1,6 +1,6 @@
-"""The program for Windows, under wine: what it computes, and its life beside a master and a volunteer of Linux.
-Wine shows neither what a real processor does with a misaligned store nor how Windows shares processors: the
-object code is looked at instead, and tools/packaging/README.md says what is left."""
+"""The program for Windows, under wine: its results, and its life beside a master and a volunteer of Linux. Wine
+shows neither a misaligned store on a real processor nor how Windows shares processors: a test reads the object
+code instead, and tools/packaging/README.md lists the rest."""
 
 import json
 import os
@@ -63,7 +63,7 @@ int main() {
 }
 '''
 
-# A load or store that needs an aligned address, of more bytes than Windows aligns a stack to. What is passed by
+# A load or store that needs an aligned address, of more bytes than Windows aligns a stack to. A value passed by
 # a hidden reference lies on the stack too, so every address counts.
 MOVE = r"\tv?mov(?:ap[sd]|dqa(?:32|64)?|nt\w+) .*"
 ALIGNED_MOVE = re.compile(MOVE + r"(?:\(.*%[yz]mm|%[yz]mm.*\()")
@@ -304,7 +304,7 @@ class Windows(EndToEndTest):
         setup = small_setup(self.cluster).with_flag("--epochs", ENDLESS)
         master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
         line = master.wait_event("listening")["join"]
-        self.wait_for_wine()  # one that has just been made may start its services twice
+        self.wait_for_wine()  # a new wine folder may start its services twice
         self.keep_wine()
         self.join_for_good(line)  # what its user had is undone
         said = self.join_for_good(line, by=(WINE,))
@@ -319,7 +319,7 @@ class Windows(EndToEndTest):
         self.assertIn(r"C:\Program Files\Gleaner\gleaner-volunteer.exe", key)
         self.wait_status(lambda said: "train" in said)
         self.assertIn("paused by its owner", self.ask("pause"))
-        # Whoever is no administrator changes nothing.
+        # A user who is no administrator changes nothing.
         for words in (("join", line), ("leave",)):
             code, program = self.run_to_end(*words, by=self.user)
             self.assertEqual(code, 1, program.said())
@@ -373,7 +373,7 @@ class Windows(EndToEndTest):
         self.assertIn(r"Programs\Gleaner\gleaner-volunteer.exe", self.at_logon())
         apps = self.registry(r"Uninstall\Gleaner")
         remove = re.search(r'QuietUninstallString.*"(.+)" /S', apps)[1]
-        self.wine(installer, "/S")  # over one that runs: the line is kept
+        self.wine(installer, "/S")  # over a running volunteer: the line is kept
         self.wait_status(lambda said: "train" in said)
         self.wine(remove, "/S")
         self.wait_gone(self.traces)
@@ -390,7 +390,7 @@ class Windows(EndToEndTest):
         self.wine(installer, "/S", "/LINE=" + master.wait_event("listening")["join"], by=[WINE])
         self.wait_status(lambda said: "train" in said)
         self.assertNotIn("gleaner-volunteer.exe", self.at_logon())
-        self.wine(installer, "/S", by=[WINE])  # over one that runs: the line is kept
+        self.wine(installer, "/S", by=[WINE])  # over a running volunteer: the line is kept
         self.wait_status(lambda said: "train" in said)
         remove = re.search(r'QuietUninstallString.*"(.+)" /S', self.registry(r"Uninstall\Gleaner"))[1]
         self.wine(remove, "/S", by=[WINE])
@@ -410,8 +410,8 @@ class Windows(EndToEndTest):
         subprocess.run([WINESERVER, "--wait"], check=True, env=dict(os.environ, **self.environment))
 
     def keep_wine(self):
-        """Starts a program that stays: wine ends its services with the last one. Whoever starts wine's server lends
-        it its output, too, which then ends with the server alone."""
+        """Starts a program that stays: wine ends its services with the last program. The first program of wine's
+        server also lends the server its output, which then ends with the server alone."""
         first = subprocess.Popen([WINE, "cmd"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL, env=dict(os.environ, **self.environment))
         self.addCleanup(first.wait)

@@ -1,4 +1,4 @@
-// Messages for tests of the codec: fixed samples whose bytes are pinned, and random ones.
+// Messages for tests of the codec: fixed samples with pinned bytes, and random messages.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@ namespace gleaner::testing {
 std::vector<Message> sample_messages();
 SparseUpdate sample_update();
 
-// A well-formed message of kind `kind` (its position in Message), a function of the generator.
+// A random well-formed message of the kind at position `kind` in Message.
 Message random_message(std::size_t kind, Rng& rng);
 SparseUpdate random_update(Rng& rng);
-// Changes one number of the message, at any depth. It may be well formed no more.
+// Changes one number of the message, at any depth. The message may become malformed.
 void change_number(Message& message, Rng& rng);
 QuantizedActivations random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng);
 
-// Deep equality; messages with shared bytes are compared as they are encoded.
+// Deep equality; compares messages with shared bytes in their encoding.
 bool are_equal(const Message& a, const Message& b);
 
 }  // namespace gleaner::testing

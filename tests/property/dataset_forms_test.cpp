@@ -1,5 +1,4 @@
-// Random data sets in random text forms: whatever the form, the packed points and the fingerprint
-// are those of the data set.
+// Random data sets in random text forms: every form gives the same packed examples and fingerprint.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Random inputs of the kernels, and how their results are compared.
+// Random inputs of the kernels, and comparisons of their results.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline std::vector<float> random_floats(Rng& rng, std::size_t n, float scale = 1
 
 inline std::vector<std::uint8_t> random_codes(Rng& rng, std::size_t n) {
   std::vector<std::uint8_t> codes(n);
-  // About half of a ReLU layer is off; codes of linear units have either sign.
+  // About half of a ReLU layer is zero; linear units have either sign.
   for (auto& code : codes) {
     code =
         rng.chance(1, 2) ? static_cast<std::uint8_t>(rng.next_below(255) - 127) : std::uint8_t{0};
@@ -102,7 +102,7 @@ inline std::vector<std::uint32_t> random_words(Rng& rng, std::size_t n) {
   return words;
 }
 
-// Training of three rows, of five held, on random examples; all buffers owned.
+// Trains three of five rows on random examples; owns all buffers.
 struct RowsCase {
   std::size_t width;
   std::vector<std::uint32_t> rows{0, 2, 3};

@@ -85,7 +85,7 @@ TEST_CASE("simhash: vectors at an angle collide with probability (1 - angle / pi
       const double expected = std::pow(1 - angle / std::numbers::pi, bits);
       const double rate = collision_rate(bits, angle);
       CAPTURE(bits, angle, expected, rate);
-      // 24,576 draws, but those of a pair share its vectors: five deviations and a little more.
+      // 24,576 draws, but draws of one pair share its vectors: five deviations and a little more.
       REQUIRE(std::abs(rate - expected) < 5 * std::sqrt(expected * (1 - expected) / 24576) + 0.004);
     }
   }

@@ -1,4 +1,4 @@
-// The seed of the property tests: fixed, GLEANER_SEED overrides it, and tests print it on failure.
+// The seed of the property tests: fixed unless GLEANER_SEED is set. Tests print it on failure.
 #pragma once
 
 #include <cstdint>

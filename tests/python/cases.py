@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: programs, a set of texts, and skipping."""
+"""Shared by the tests of the Python package: programs, a set of texts, and skipping."""
 
 import os
 import subprocess

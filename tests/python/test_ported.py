@@ -1,4 +1,4 @@
-"""A script for napkinXC that is ported to this package: how many lines change, and that it runs."""
+"""A script for napkinXC, ported to this package: the number of changed lines, and that it runs."""
 
 import difflib
 import json

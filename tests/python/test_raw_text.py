@@ -91,7 +91,7 @@ class RawText(unittest.TestCase):
     def assert_same_digits(self, ours, theirs):
         for own, other in zip(ours, theirs, strict=True):
             self.assertEqual([percent for _, percent in own], [percent for _, percent in other])
-            # Labels of one logit may stand in either order, the last with one that is not shown.
+            # Labels of one logit may stand in either order; the last may tie with a label that is not shown.
             for percent in {percent for _, percent in own} - {own[-1][1]}:
                 self.assertEqual({label for label, p in own if p == percent},
                                  {label for label, p in other if p == percent})

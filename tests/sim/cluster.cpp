@@ -119,7 +119,7 @@ class Cluster {
     }
   }
 
-  // Whoever comes or goes is drawn.
+  // Draws which volunteers come and go.
   void be_present(const Presence& step) {
     while (true) {
       std::vector<VolunteerProcess*> there;

@@ -1,5 +1,5 @@
-// Cuts commits into small parts, so that those of a small world have several as those of a large
-// one do. All volunteers of a run cut alike: what they send is compared.
+// Cuts commits into small parts, so that a commit of a small world has several parts, as in a large
+// run. All volunteers of a run cut alike, because audits compare the parts.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ inline SparseUpdate rows_of(const SparseUpdate& whole, std::size_t begin, std::s
   return part;
 }
 
-// The replies with each commit in parts of `rows` rows; 0: as they are.
+// The replies, with each commit in parts of `rows` rows; 0: not cut.
 inline std::vector<Message> cut_commits(std::vector<Message> replies, std::size_t rows) {
   if (rows == 0) return replies;
   std::vector<Message> cut;

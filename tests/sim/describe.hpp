@@ -9,7 +9,7 @@
 namespace gleaner::sim {
 
 std::string describe(const Message& message);
-// Empty where a line would only repeat what another one says: ticks, heartbeats.
+// Empty for ticks, heartbeats and other events without news.
 std::string describe(const Event& event);
 std::string describe(const Effect& effect);
 std::string describe(const volunteer::Effect& effect);

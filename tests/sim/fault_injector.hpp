@@ -1,4 +1,4 @@
-// Makes the faults of a plan happen, each at times of its own, until the plan's end.
+// Injects the faults of a plan, each kind at its own times, until the plan's end.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ class FaultInjector {
   MasterProcess& master_;
   Volunteers& volunteers_;
   Volunteers twins_;
-  std::size_t gone_ = 0;  // the first ones, which will not come again
+  std::size_t gone_ = 0;  // the first volunteers, which are gone for good
 };
 
 }  // namespace gleaner::sim

@@ -1,6 +1,6 @@
-// The faults of a simulated run, and how often they come. Which faults exist and how strong they
-// are is drawn from a seed, with everything else that may be shrunk or stretched until rare paths
-// are common: timeouts, queues, chunks, units, lag, shards, links, the number of volunteers.
+// The faults of a simulated run, and their rates. A seed draws kinds and strengths of faults, and
+// also timeouts, queues, chunks, units, lag, shards, links and the number of volunteers, so that
+// rare paths become common.
 #pragma once
 
 #include <array>
@@ -19,26 +19,26 @@ enum class Fault : std::uint8_t {
   kHalfOpen,          // a connection breaks, one end or none is told
   kStall,             // one direction of a volunteer's link stands still
   kPartition,         // several volunteers are cut off, both ways, new connections too
-  kVolunteerKill,     // SIGKILL: its kernel says so
+  kVolunteerKill,     // SIGKILL: its kernel closes the connections
   kVolunteerPower,    // it vanishes without a word
-  kVolunteerFreeze,   // it stands still for longer than is allowed, and thaws
+  kVolunteerFreeze,   // it stands still for longer than the master's patience, and thaws
   kVolunteerStop,     // it is asked to leave
   kVolunteerSlow,     // its work takes 50 times as long for a while
-  kVolunteerMemory,   // it starts again where there is no memory for what it offers
-  kTwin,              // it is started a second time, with the same identity
-  kStrangersSilent,   // connections that say nothing
-  kStrangersGarbage,  // connections that say nonsense
-  kMasterKill,        // SIGKILL: what was written stays
-  kMasterPower,       // power loss: what was not synced is lost, up to a batch of chance
+  kVolunteerMemory,   // it starts again without memory for the offered shards
+  kTwin,              // a second process starts with the same identity
+  kStrangersSilent,   // silent connections
+  kStrangersGarbage,  // connections that send nonsense
+  kMasterKill,        // SIGKILL: written data stay
+  kMasterPower,       // power loss: unsynced data are lost, up to a random batch
   kMasterStop,        // it is asked to stop
-  kMasterInRecovery,  // it dies in the first writes after a start
-  kMasterInFold,      // it dies while a fold is being written, before or after
-  kDiskSlow,          // every piece of the store's work takes 30 times as long for a while
+  kMasterInRecovery,  // it dies at the first writes after a start
+  kMasterInFold,      // it dies before, in or after the writes of a fold
+  kDiskSlow,          // the store's tasks take 30 times as long for a while
   kDiskRead,          // a read fails
   kDiskWrite,         // a write fails, and may or may not have happened
   kDiskFull,          // the disk has no room for a while
-  kVolunteerGone,     // it vanishes without a word and for good, if another one stays
-  kBan,               // the owner bans a volunteer, if another one stays
+  kVolunteerGone,     // it vanishes for good, if another volunteer stays
+  kBan,               // the owner bans a volunteer, if another stays
 };
 
 inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(Fault::kBan) + 1;
@@ -46,8 +46,8 @@ inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(Fault::kBan)
 const char* name_of(Fault fault);
 
 struct FaultPlan {
-  Millis until{0};                          // none begins after this
-  std::array<Millis, kFaultKinds> every{};  // mean time between two; 0: does not exist
+  Millis until{0};                          // no fault begins after this
+  std::array<Millis, kFaultKinds> every{};  // mean time between two faults; 0: none
   Millis lasting_most{3'000};               // freezes, stalls and the like
 
   [[nodiscard]] Millis& operator[](Fault fault) { return every[static_cast<std::size_t>(fault)]; }
@@ -57,10 +57,11 @@ struct FaultPlan {
   }
 };
 
-// Draws everything but the model's data from `seed`; `options.model` holds a base and is drawn on.
+// Draws all options but the model's data from `seed`, and changes the model given in
+// `options.model`.
 void draw(ClusterOptions& options, std::uint64_t seed);
 
-// The faults that were drawn, a line each.
+// The drawn faults, a line each.
 std::vector<std::string> describe(const ClusterOptions& options);
 
 }  // namespace gleaner::sim

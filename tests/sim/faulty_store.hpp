@@ -1,4 +1,4 @@
-// A store that fails on request: what a disk does, beside forgetting.
+// A store that fails on request: a disk's failures, except for lost data.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@ namespace gleaner::sim {
 // Shared by every life of the master.
 struct DiskFaults {
   bool next_read_fails = false;
-  bool is_looked_at = false;  // by the simulation itself, which must not spend the fault
-  bool has_failed = false;    // a read failed; whoever sees it takes it back
+  bool is_looked_at = false;  // the simulation itself reads, which must not use up the fault
+  bool has_failed = false;    // a read failed; the observer resets it
 };
 
 class FaultyStore : public Store {
  public:
-  // `faults` outlives it.
+  // `faults` outlives the store.
   FaultyStore(std::unique_ptr<Store> store, DiskFaults& faults)
       : store_(std::move(store)), faults_(faults) {}
 

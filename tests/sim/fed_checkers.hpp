@@ -1,5 +1,4 @@
-// The tests of the checkers feed them these: a core, a store and messages, none of them of a real
-// run.
+// Invented inputs for the tests of the checkers: a core, a store and messages.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -56,19 +55,19 @@ inline Hello hello_of(const std::string& name) {
   return hello;
 }
 
-// A core of which the checker under test hears only what it is told.
+// A core whose events reach the checker under test only on request.
 struct Core {
   MasterCore core{tiny_model(), tiny_core_config(), {}};
 
   void handle(Event event) { core.handle(std::move(event), Instant(Micros(1'000'000))); }
 
-  // Ann comes, and every shard is lent to her.
+  // Ann joins, and gets every shard.
   void join_ann() {
     handle(SessionOpened{kAnn, "peer", kAnnsStanding});
     handle(MessageReceived{kAnn, hello_of("ann"), 0});
   }
 
-  // The core counts a commit of output shard 0 that nobody sent: forged, as no event can do it.
+  // Forges a commit of output shard 0 that nobody sent, because no event can do it.
   void commit_shard_0() { const_cast<LeaseTable&>(core.leases()).at(ShardId{0}).committed = 1; }
 
   [[nodiscard]] LeaseRef lease_0() const {
@@ -87,7 +86,7 @@ struct Stored {
         RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity)));
   }
 
-  // Ann's commit of output shard 0 for round 0 becomes stored, and `checker` hears of it.
+  // Stores Ann's commit of output shard 0 for round 0, and tells `checker`.
   void stage_shard_0(Checker& checker) {
     const StageTask task{kAnn, ShardId{0}, 0, 0, 1, nullptr};
     require_ok(run->stage(0, ShardId{0}, 0, 1, test::make_update(run->shard_map(), ShardId{0}, 0)));

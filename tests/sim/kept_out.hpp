@@ -1,4 +1,4 @@
-// Whom the master keeps out: what its access book remembers over restarts.
+// Bans and suspended invites, which outlive the master's process, as its access book does.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@ namespace gleaner::sim {
 
 struct KeptOut {
   std::set<KeyId> banned;
-  std::map<InviteId, Invite> invites;  // by which somebody was convicted
+  std::map<InviteId, Invite> invites;  // invites of convicted keys
 
-  // Whether strangers that are new may no longer come by it.
+  // Whether the invite admits no new strangers.
   [[nodiscard]] bool has_suspended(InviteId invite) const {
     const auto known = invites.find(invite);
     return known != invites.end() && is_suspended(known->second);

@@ -1,5 +1,5 @@
-// The master as a process on a machine: the real `CoreRunner` over threads, links and a clock that
-// are simulated, and its disk, which outlives it.
+// The master as a process on a machine: the real `CoreRunner` over simulated threads, links and
+// clock, and a disk that outlives the process.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,8 @@ class MasterProcess : public WorkerThread, public StorageThread {
 
   void start();
 
-  // Ways to die: the process alone, or the whole machine, which loses what its disk has not taken.
-  // It starts again by itself.
+  // The process dies alone, or with its machine, which loses unsynced data. It starts again by
+  // itself.
   enum class Death : std::uint8_t { kProcess, kMachine };
   void die(Death death);
   void ask_to_stop();
@@ -35,15 +35,16 @@ class MasterProcess : public WorkerThread, public StorageThread {
   // Why the run stands still, in the master's words.
   [[nodiscard]] std::string waiting_for() const;
 
-  // A connection arrived from volunteer `volunteer`, any number where it is none. A banned one is
-  // told so and hung up on.
+  // A connection arrived from volunteer `volunteer`, or from a stranger under any number. A banned
+  // key gets a refusal, and the connection ends.
   ConnectionId admit(std::size_t volunteer, const Standing& standing, const LinkShape& shape,
                      Network::Hearing other);
 
-  // A connection arrived whose first message says what it is: a relay's.
+  // A connection arrived that a relay's first message opens.
   ConnectionId receive(std::size_t machine, const LinkShape& shape, Network::Hearing other);
 
-  // Called when an audit needs a volunteer in the master's own process; it ends with the process.
+  // Calls `wanted` when an audit needs a volunteer in the master's own process, and `over` when the
+  // process ends.
   void on_referee(std::function<void()> wanted, std::function<void()> over) {
     referee_wanted_ = std::move(wanted);
     referee_over_ = std::move(over);
@@ -54,13 +55,13 @@ class MasterProcess : public WorkerThread, public StorageThread {
 
   [[nodiscard]] const KeptOut& kept_out() const { return kept_out_; }
 
-  // The owner keeps the key out from now on.
+  // The owner bans the key.
   void ban(const KeyId& key, const std::string& name);
   void fail_next_write();
   void slow_disk(Instant until, std::int64_t factor);
   void fill_disk(Instant until);
 
-  // The next start dies at one of its first writes; the next fold while it is written.
+  // The next start dies at one of its first writes; the next fold dies in its writes.
   void die_in_recovery() { dies_in_recovery_ = true; }
 
   void die_in_fold() { dies_in_fold_ = true; }
@@ -77,9 +78,9 @@ class MasterProcess : public WorkerThread, public StorageThread {
   void conclude(const Done& done);
   void train_again(const TrainAgainReason& reason);
   void cut_rates();
-  // Puts the store back to before what the banned have done that nobody audited.
+  // Puts the store back to before the unaudited work of banned keys.
   Result<void> undo_work_of_banned(RunStore& run);
-  // On the worker's thread and on that of the store.
+  // On the worker's thread and on the store's thread.
   void run(WorkerTask task, std::function<void(Event)> done) override;
   void run(std::shared_ptr<const StorageTask> task,
            std::function<void(std::optional<Event>)> done) override;
@@ -92,7 +93,8 @@ class MasterProcess : public WorkerThread, public StorageThread {
   ClusterResult& result_;
   CoreConfig config_;
   MemoryStore disk_;
-  std::map<RoundIndex, std::unique_ptr<MemoryStore>> kept_;  // to go back to, while audits may miss
+  std::map<RoundIndex, std::unique_ptr<MemoryStore>>
+      kept_;  // kept checkpoints, for audits that may miss
   DiskFaults disk_faults_;
   std::size_t crash_points_used_ = 0;
   bool is_crash_point_armed_ = false;
@@ -103,12 +105,12 @@ class MasterProcess : public WorkerThread, public StorageThread {
   std::int64_t disk_slowness_ = 1;
   Instant disk_full_until_{};
 
-  std::uint64_t life_ = 0;  // grows with every start and death; closures of an earlier one are void
+  std::uint64_t life_ = 0;  // grows with every start and death; closures of earlier lives are void
   std::unique_ptr<MasterTasks> tasks_;
   std::unique_ptr<MasterCore> core_;
   std::unique_ptr<CoreRunner> runner_;
   Instant worker_free_{};
-  bool is_within_fold_ = false;  // some of its steps are done
+  bool is_within_fold_ = false;  // some steps of the fold are done
   KeptOut kept_out_;
   std::function<void()> referee_wanted_;
   std::function<void()> referee_over_;

@@ -8,7 +8,7 @@
 namespace gleaner::sim {
 namespace {
 
-constexpr std::uint64_t kRelayStream = 1000;  // of draws, so that those of others stay as they are
+constexpr std::uint64_t kRelayStream = 1000;  // of draws: other streams stay as they are
 
 }  // namespace
 

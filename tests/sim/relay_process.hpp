@@ -1,5 +1,5 @@
-// A relay as a process on a machine: the real `Relay` over a clock and links that are simulated,
-// with a network of its own towards its volunteers.
+// A relay as a process on a machine: the real `Relay` over a simulated clock and links, with its
+// own network towards its volunteers.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace gleaner::sim {
 
 class RelayProcess {
  public:
-  // `index` names its machine, as those of volunteers.
+  // `index` names its machine, as for volunteers.
   RelayProcess(SimContext& context, MasterProcess& master, std::size_t index);
 
-  // It makes false what it can of a third of the messages, and counts them.
+  // Makes a third of the messages false, where `lie` can, and counts them in `told`.
   void tell(RelayLie lie, std::uint64_t& told) {
     lie_ = std::move(lie);
     told_ = &told;
@@ -30,12 +30,12 @@ class RelayProcess {
   [[nodiscard]] bool is_liar() const { return told_ != nullptr; }
 
   void start();
-  // It dies and starts again later. `is_told`: its kernel says so.
+  // Dies and starts again later. `is_told`: its kernel closes the connections.
   void kill(bool is_told);
 
   [[nodiscard]] bool is_running() const { return relay_ != nullptr; }
 
-  // To its volunteers: it stands where the master does on the other one.
+  // The network to its volunteers, on which the relay has the master's end.
   [[nodiscard]] Network& network() { return network_; }
 
   [[nodiscard]] const LinkShape& shape() const { return context_.options.relays.link; }
@@ -47,7 +47,7 @@ class RelayProcess {
   void dial(const Relay::Dialled& on_dialled);
   void connect(const Relay::Dialled& on_dialled);
   void live();
-  // The packet of the payload, which may be made false first.
+  // The packet of the payload, after a possible lie.
   Packet pack(Bytes payload, Lane lane, const Lie& lie);
 
   SimContext& context_;
@@ -57,8 +57,8 @@ class RelayProcess {
   Rng random_;
   Network network_;
   RelayLie lie_;
-  std::uint64_t* told_ = nullptr;  // null: it is honest
-  std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
+  std::uint64_t* told_ = nullptr;  // null: the relay is honest
+  std::uint64_t life_ = 0;  // grows with every start and end; closures of earlier lives are void
   std::shared_ptr<SimLink> last_link_;
   std::unique_ptr<Relay> relay_;
 };

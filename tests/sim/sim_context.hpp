@@ -1,5 +1,4 @@
-// The parts that everything in a simulated cluster shares. Plain references; the cluster owns it
-// all.
+// The shared parts of a simulated cluster, as references; the cluster owns them.
 #pragma once
 
 #include <memory>
@@ -19,7 +18,7 @@ namespace gleaner::sim {
 
 inline constexpr Millis kTick{50};
 
-// One that the master's owner vouches for.
+// The standing of a trusted volunteer.
 inline Standing trusted(const KeyId& identity) {
   return {identity, Role::kVolunteer, true, false, {}};
 }

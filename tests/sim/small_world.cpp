@@ -127,7 +127,7 @@ ClusterOptions SmallWorld::adaptive_storm(std::uint64_t seed) {
 
 void SmallWorld::audit_by_lot(ClusterOptions& options) {
   options.strangers.rounds = 0.5;
-  // One that comes again may lie unseen, and whether all liars were found is judged by name.
+  // A liar that comes again may lie unseen, and the checker of found liars compares names.
   options.strangers.come_again = false;
   options.master.audit = AuditMode::kAdaptive;
   options.master.newcomer_rounds = 0;

@@ -1,4 +1,4 @@
-// The small run that simulations train: its data, its model, and what a calm run of it gives.
+// The small run of the simulations: its data, its model, and the results of a calm run.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace gleaner::sim {
 
-// Which seeds a test runs: as many as it says from 1 on, or as GLEANER_SEEDS and GLEANER_SEED say.
+// The seeds of a test: 1 up to the test's number, or GLEANER_SEEDS seeds from GLEANER_SEED on.
 struct Seeds {
   std::uint64_t first = 1;
   std::uint64_t count = 0;
@@ -32,21 +32,21 @@ class SmallWorld {
 
   ClusterResult run(const ClusterOptions& options);
 
-  // The digests of a calm run of this model, with one volunteer; made once a model. Throws if it
-  // breaks a promise.
+  // The digests of a calm run of this model with one volunteer, made once per model. Throws on a
+  // violation.
   const Expected& calm(const ModelConfig& model);
 
-  // A run with everything drawn from `seed`, compared with the calm one.
+  // A run with all options drawn from `seed`, compared with the calm run.
   ClusterOptions storm(std::uint64_t seed);
 
-  // A storm among strangers: two to eight of them, of whom up to a third lie, some always and some
-  // seldom, each in its own way.
+  // A storm among two to eight strangers. Up to a third of them lie, some always and some seldom,
+  // each in its own way.
   ClusterOptions storm_of_strangers(std::uint64_t seed);
 
-  // Such a storm where a quarter of the rounds is audited, and liars lie in half of theirs.
+  // A storm of strangers with a quarter of the rounds audited; liars lie in half of their rounds.
   ClusterOptions adaptive_storm(std::uint64_t seed);
 
-  // Makes the strangers of these options audited so.
+  // Changes the options to such audits and lies.
   static void audit_by_lot(ClusterOptions& options);
 
  private:

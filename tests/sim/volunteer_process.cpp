@@ -210,7 +210,7 @@ void VolunteerProcess::run(volunteer::Work work, std::function<void(volunteer::W
       }
     } else {
       const Error& error = worked.replies.error();
-      // Whoever asks nonsense of the master gets it.
+      // A liar's nonsense makes the master answer with nonsense.
       const bool is_expected = withholder_ != nullptr ||
                                (error.code == ErrorCode::kResources && starved_until_ > Instant{});
       context_.log.mark("branch.work_failed_for_memory");

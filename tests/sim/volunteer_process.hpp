@@ -1,5 +1,5 @@
-// A volunteer as a process on a machine: the real `Client` over a clock, a thread and links that
-// are simulated.
+// A volunteer as a process on a machine: the real `Client` over a simulated clock, thread and
+// links.
 #pragma once
 
 #include <functional>
@@ -19,34 +19,34 @@ namespace gleaner::sim {
 
 class VolunteerProcess : public Clock, public volunteer::WorkThread {
  public:
-  // `index` names its machine: its links stand still together. `standing` is what the master takes
-  // it for.
+  // `index` names its machine: the machine's links stall together. `standing` is its standing with
+  // the master.
   VolunteerProcess(SimContext& context, MasterProcess& master, std::size_t index,
                    const Standing& standing, std::uint64_t slowness);
 
-  // It tells this lie as the options say, until it is sent away. `on_lie` is told the round of what
-  // was said, if it has one.
+  // Tells this lie by the options, until the master refuses it. `on_lie` gets the false message's
+  // round, if any.
   void tell(const Lie& lie, std::function<void(std::optional<RoundIndex>)> on_lie,
             std::function<void()> on_sent_away);
 
-  // From now on it goes to the relay, which outlives it.
+  // Connects to the relay from now on. The relay outlives it.
   void go_through(RelayProcess& relay) { relay_ = &relay; }
 
-  // It keeps to itself what the options say. `seen` outlives it.
+  // Withholds messages by the options. `seen` outlives it.
   void withhold(Withholder& seen) { withholder_ = &seen; }
 
   void start();
-  // It dies and starts again later, with as much memory as it offers. `is_told`: its kernel says
-  // so.
+  // Dies and starts again later, with memory for all offered shards. `is_told`: its kernel closes
+  // the connections.
   void kill(bool is_told);
-  // It dies and does not come back by itself. `is_told`: its kernel says so.
+  // Dies and does not come back by itself.
   void remove(bool is_told);
-  // It starts, also after it was removed.
+  // Starts, also after remove().
   void bring_back();
   void ask_to_stop();
   void freeze(Instant until);
   void slow(Instant until, std::int64_t factor);
-  // It starts again where loading a shard fails for want of memory, until `until`.
+  // Starts again; until `until` loading a shard fails for want of memory.
   void restart_without_memory(Instant until);
 
   [[nodiscard]] const KeyId& identity() const { return standing_.identity; }
@@ -57,7 +57,7 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
 
   [[nodiscard]] bool is_removed() const { return is_removed_; }
 
-  // -- what its client stands on; nothing of it moves while the process is frozen
+  // -- the client's interfaces, which stand still while the process is frozen
   [[nodiscard]] Instant now() const override { return context_.clock.now(); }
 
   void after(Micros delay, std::function<void()> call) override;
@@ -67,11 +67,11 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   using Dialled = volunteer::Client::Dialled;
 
   [[nodiscard]] volunteer::Client::Options options();
-  // Calls, now or when it thaws.
+  // Calls the function now, or when the process thaws.
   void pass(std::function<void()> call);
-  // Lies, if it is to and the message allows it.
+  // Lies, where the options and the message allow it.
   void falsify(Message& message);
-  // Whether it keeps the message to itself.
+  // Whether it withholds the message.
   bool withholds(Message& message);
   void saw(const volunteer::Event& event);
   void saw(const volunteer::VolunteerCore& core, const volunteer::Effects& effects);
@@ -93,11 +93,11 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   Lie lie_;
   std::function<void(std::optional<RoundIndex>)> on_lie_;
   std::function<void()> on_sent_away_;
-  Withholder* withholder_ = nullptr;  // null: it withholds nothing
-  RelayProcess* relay_ = nullptr;     // null: it goes to the master
+  Withholder* withholder_ = nullptr;  // null: withholds nothing
+  RelayProcess* relay_ = nullptr;     // null: connects to the master
   bool is_removed_ = false;
-  std::uint64_t keys_ = 1;  // that it has had
-  std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
+  std::uint64_t keys_ = 1;  // keys so far
+  std::uint64_t life_ = 0;  // grows with every start and end; closures of earlier lives are void
   std::unique_ptr<VolunteerTasks> tasks_;
   PauseGate gate_;
   std::unique_ptr<volunteer::Client> client_;

@@ -1,4 +1,4 @@
-// A stream whose text can be read back, without a file.
+// A stream whose text a test can read back, without a file.
 #pragma once
 
 #include <cstddef>

@@ -11,10 +11,10 @@
 
 namespace gleaner {
 
-// Makes the message false; false where it is not one that this lie can be told in.
+// Makes the message false. Returns false where the lie does not fit the message.
 using Lie = std::function<bool(Message&)>;
 
-// A lie that is told in messages of one type.
+// A lie in messages of one type.
 template <typename T>
 Lie about(std::function<bool(T&)> change) {
   return [change = std::move(change)](Message& message) {
@@ -23,8 +23,8 @@ Lie about(std::function<bool(T&)> change) {
   };
 }
 
-// By name. Each changes something that honest arithmetic decides: answers to training units and to
-// evaluation units, and commits. A lie has no state: the same message gives the same lie.
+// By name. Lies change results of arithmetic: answers to training units and evaluation units, and
+// commits. A lie has no state: the same message gives the same lie.
 const std::map<std::string, Lie>& lies();
 
 }  // namespace gleaner

@@ -1,5 +1,5 @@
-// A master's core with everything around it under a test's hand: its worker, its store, its clock
-// and its volunteers move only when they are told to. Messages to volunteers wait in inboxes.
+// A master's core whose worker, store, clock and volunteers move only on a test's call. Messages to
+// volunteers wait in inboxes.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ class MasterDriver {
 
   // -- volunteers
   SessionId open();
-  // Another connection of the volunteer that has the session `other`.
+  // Another connection of the volunteer of session `other`.
   SessionId open_again(SessionId other);
-  // Opens a session and says an acceptable Hello, with an identity of its own.
+  // Opens a session and sends an acceptable Hello, with an identity of its own.
   SessionId join(const std::string& name, float speed = 1);
   [[nodiscard]] Hello hello(const std::string& name) const;
   void say(SessionId id, Message message);
@@ -35,11 +35,11 @@ class MasterDriver {
   // The trusted volunteer of the master's own process that decides audits.
   SessionId join_referee();
 
-  // Changes what a session says, instead of the honest answer, from now on.
+  // Makes a session's answers false from now on.
   void corrupt(SessionId id, std::function<void(Message&)> lie) { lies_[id] = std::move(lie); }
 
   void close(SessionId id);
-  // The owner bans it.
+  // The owner bans the volunteer.
   void ban(const std::string& name);
 
   // -- time
@@ -48,37 +48,37 @@ class MasterDriver {
 
   [[nodiscard]] Instant now() const { return now_; }
 
-  // -- the world's answers. Each does the oldest piece; false when there is none.
+  // -- the world's answers. Each function does the oldest task; false when none waits.
   bool run_worker();
   bool run_storage();
 
-  // The store has no room for its oldest task, which stays.
+  // The store has no room for its oldest task, which stays queued.
   void refuse_storage(Error error) { handle(StoreFull{std::move(error)}); }
 
-  // The honest answer to the session's oldest message that asks for something; other messages stay.
-  // Held and closed sessions do nothing.
+  // Sends the honest answer to the session's oldest task; other messages stay. Held and closed
+  // sessions do nothing.
   bool serve(SessionId id);
-  // That message, unanswered; nullopt when there is none.
+  // Takes the oldest task without an answer; nullopt without a task.
   std::optional<Message> take_task(SessionId id);
-  // The session's oldest message that is wanted, unanswered; nullopt when there is none.
+  // Takes the session's oldest wanted message without an answer; nullopt without such a message.
   std::optional<Message> take_if(SessionId id, const std::function<bool(const Message&)>& wanted);
-  // Says what an honest volunteer says to the message.
+  // Sends an honest volunteer's answers to the message.
   void answer_as(SessionId id, const Message& message);
 
   void hold(SessionId id) { held_.insert(id); }
 
   void unhold(SessionId id) { held_.erase(id); }
 
-  // Everything, until nothing moves any more.
+  // Does all tasks, until nothing moves.
   void settle();
-  // Settles all but the store.
+  // As settle(), without the store.
   void settle_without_storage();
-  // As settle(), and a referee joins when one is wanted.
+  // As settle(); a referee joins when an audit needs it.
   void run_to_end();
 
-  // -- what came out
-  // The session's oldest message of this type, taken out of its inbox; fails the test when there is
-  // none.
+  // -- results
+  // Takes the session's oldest message of this type out of its inbox; fails the test without such a
+  // message.
   template <typename T>
   T take(SessionId id) {
     auto& box = inboxes_[id];
@@ -111,7 +111,7 @@ class MasterDriver {
 
   [[nodiscard]] RunProgress progress() const { return core_.progress(); }
 
-  // Nothing while the run goes on.
+  // None while the run goes on.
   [[nodiscard]] std::optional<Outcome> outcome() const {
     return done ? std::optional(done->outcome) : std::nullopt;
   }
@@ -143,22 +143,21 @@ class MasterDriver {
 
   std::deque<WorkerTask> worker;    // not done yet
   std::deque<StorageTask> storage;  // not done yet
-  std::vector<std::string>
-      worked;  // tasks in the order in which they came out: F0 B0 C0 E0 S0 X, f0 e0 P
+  std::vector<std::string> worked;  // tasks in the order of issue: F0 B0 C0 E0 S0 X, f0 e0 P
   std::vector<std::string> stored;  // done: stage 0/2.0, fold 0, read 1/0, evaluation
   std::map<BatchIndex, std::vector<std::int32_t>> gradients;  // of backward tasks
   std::map<BatchIndex, std::vector<float>> activations;       // of batches to be encoded
   std::optional<Done> done;
-  std::vector<ShardDigest> digests;         // of every fold to come
-  std::deque<double> precisions;            // P@1 of the evaluations to come; then 0.5
+  std::vector<ShardDigest> digests;         // of every coming fold
+  std::deque<double> precisions;            // P@1 of the coming evaluations; then 0.5
   std::map<BatchIndex, float> input_rates;  // of backward tasks
   std::function<double(BatchIndex)> code_length = [](BatchIndex) { return 1.0; };
-  // Told of every event before the core handles it, and once it has.
+  // Called before and after the core handles an event.
   std::function<void(const Event&)> before = [](const Event&) {};
   std::function<void()> after = [] {};
   std::optional<FoldTask> last_fold;
   std::optional<ReadChunkTask> last_read;
-  std::vector<SettledRound> settled;  // in the order in which they were recorded
+  std::vector<SettledRound> settled;  // in the order of their records
 
  private:
   void open_as(SessionId id, const Standing& standing);
@@ -170,7 +169,7 @@ class MasterDriver {
   void perform(Notice& notice);
   void perform(Done& effect);
 
-  // It has no relays.
+  // A driver has no relays.
   void perform(SplitSum&) {}
 
   void perform(CloseRelay&) {}
@@ -208,10 +207,10 @@ class MasterDriver {
   std::vector<Notice> notices_;
 };
 
-// The sums of all batches of a tiny run that nobody audits and everybody is honest in.
+// The sums of all batches of an honest tiny run without audits.
 std::map<BatchIndex, std::vector<std::int32_t>> honest_gradients();
 
-// A lie: in place of a `From`, a `To` that bears its unit.
+// A lie that replaces a `From` by a `To` with the same unit.
 template <typename From, typename To>
 bool replace_result(Message& message) {
   const auto* result = std::get_if<From>(&message);

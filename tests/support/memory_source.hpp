@@ -1,4 +1,4 @@
-// Bytes of a test as a data file, without a folder: decompressed as a file is.
+// Bytes of a test as a data file without a folder, decompressed as a file is.
 #pragma once
 
 #include <memory>

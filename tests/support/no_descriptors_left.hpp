@@ -1,4 +1,4 @@
-// Leaves the process without a free file descriptor while it lives.
+// While the object lives, the process has no free file descriptor.
 #pragma once
 
 #include <sys/resource.h>
@@ -12,7 +12,7 @@ class NoDescriptorsLeft {
  public:
   NoDescriptorsLeft() {
     REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
-    const int next = dup(0);  // the lowest number that is free
+    const int next = dup(0);  // the lowest free number
     REQUIRE(next >= 0);
     close(next);
     rlimit none = before_;

@@ -1,4 +1,4 @@
-// A change of a row, for tests that only need some.
+// A random change of a row.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,7 @@ Lie unasked() {
   };
 }
 
-// Activations are those of an earlier batch of as many examples.
+// Sends the activations of an earlier batch with as many examples.
 Lie stale_activations() {
   return about<TrainUnit>([earlier = std::make_shared<SharedBytes>()](TrainUnit& unit) {
     SharedBytes& hidden = unit.batches.front().hidden;

@@ -1,4 +1,4 @@
-// Lies of a relay about the messages that pass through it, which the protocol allows.
+// Lies of a relay in messages that it passes, which the protocol allows.
 #pragma once
 
 #include <map>
@@ -9,18 +9,17 @@
 
 namespace gleaner {
 
-// Makes a message false; false where it is not one that this lie can be told in. Each has a state
-// of its own.
+// A lie with its own state.
 struct RelayLie {
-  Lie up;                  // what it sends to the master; may be empty
-  Lie down;                // what it sends to a volunteer; may be empty
-  bool is_of_work = true;  // it makes answers false, so an audit finds it
+  Lie up;                  // in messages to the master; may be empty
+  Lie down;                // in messages to a volunteer; may be empty
+  bool is_of_work = true;  // it makes answers false, so audits find it
 };
 
-// By name. Another's key is `victim`.
+// By name. `victim` is another volunteer's key.
 std::map<std::string, RelayLie> relay_lies(const KeyId& victim);
 
-// Sums that are wrong, of a relay that hands them on. By name.
+// Wrong sums, by name.
 std::map<std::string, RelayLie> lies_in_sums();
 
 }  // namespace gleaner

@@ -18,8 +18,8 @@ std::vector<T> of_type(const std::vector<Message>& messages) {
   return found;
 }
 
-// Gives the message to `done`, which returns the replies, and answers each request for points with
-// what `points` makes of it. Returns all replies but these requests.
+// Gives the message to `done`, which returns replies, and answers each request for examples by
+// `points`. Returns all replies but these requests.
 template <typename Done, typename MakePoints>
 std::vector<Message> replies_with_points(Message message, Done&& done, MakePoints&& points) {
   std::vector<Message> said;

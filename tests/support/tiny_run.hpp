@@ -1,5 +1,5 @@
-// A run as small as the protocol allows, and the messages that fit it: for tests of the cores,
-// where the arithmetic does not matter but every size must agree.
+// The smallest run that the protocol allows, and messages that fit it: for tests of the cores, in
+// which sizes must agree and arithmetic does not matter.
 #pragma once
 
 #include <cstdint>
@@ -24,55 +24,55 @@ ModelConfig tiny_model();
 // Long deadlines, no evaluation.
 CoreConfig tiny_core_config(const ModelConfig& model = tiny_model());
 
-// Every unit on, so that a gradient has an entry for each.
+// All units are above 0, so that a gradient has an entry for each.
 QuantizedActivations tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden);
 
-// A shard's answer for a batch: every entry of its gradient. It comes again after 1,024 batches,
-// so that the sum over many shards stays within what a gradient can hold.
+// A shard's answer for a batch: every entry of its gradient. Values repeat after 1,024 batches, so
+// that a sum over many shards fits a gradient.
 constexpr std::int32_t tiny_gradient(BatchIndex batch, ShardId shard) {
   return static_cast<std::int32_t>(100 * (batch % 1024 + 1) + raw(shard));
 }
 
-// A shard's answer for a batch, or for test examples from `index` on: every activation.
+// A shard's answer for a batch, or for test examples from `index` on: every activation's value.
 constexpr float tiny_activation(std::uint64_t index, ShardId shard) {
   return static_cast<float>(100 * (index + 1) + raw(shard));
 }
 
-// One row that fits the shard.
+// One row of the shard.
 ShardRows tiny_rows(const ShardMap& map, ShardId shard, std::uint32_t row = 0);
 SparseUpdate tiny_update(const ShardMap& map, ShardId shard, std::uint32_t row = 0);
 
-// A volunteer that does as it is told and computes nothing. Mirrors the protocol, not the core: the
-// replies to a message, in the order in which an honest volunteer sends them. Throws when the steps
-// of an input shard are out of order, or a unit is of a shard that it was lent again since. It asks
-// for the points of those steps, and does not need them.
+// A volunteer that follows the protocol and computes nothing: the replies to a message, in an
+// honest volunteer's order. Throws when the steps of an input shard are out of order, or a unit
+// names an older lease of its shard. It requests the examples of those steps, and does not need
+// them.
 class HonestVolunteer {
  public:
   explicit HonestVolunteer(const ModelConfig& model);
 
   std::vector<Message> replies_to(const Message& message);
 
-  // Whether a volunteer does something about it.
+  // Whether a volunteer acts on the message.
   static bool is_task(const Message& message);
 
-  // Parts of each commit and each hand-over from now on.
+  // Sets the number of parts of commits and hand-overs.
   void set_parts(std::uint32_t parts) { parts_ = parts; }
 
-  // Sets the time that it claims each unit took.
+  // Sets the claimed time of each unit.
   void set_compute_us(std::uint64_t us) { compute_us_ = us; }
 
-  // The loss it reports of a batch on a shard, in 2^-20 nats.
+  // Sets the reported loss of a batch on a shard, in 2^-20 nats.
   void set_loss(std::function<std::int64_t(BatchIndex)> loss) { loss_ = std::move(loss); }
 
-  // The learning rate of a batch it was given.
+  // The learning rate of a received batch.
   [[nodiscard]] float rate_of(BatchIndex batch) const { return rates_.at(batch); }
 
-  // The gradients of the updates of input shards that it did.
+  // The gradients of its updates of input shards.
   [[nodiscard]] const std::map<std::pair<BatchIndex, ShardId>, Bytes>& input_gradients() const {
     return input_gradients_;
   }
 
-  // Adds to the digests it reports: a machine that computes something else.
+  // Adds an offset to the reported digests, as a machine that computes wrongly.
   void set_digest_offset(std::uint64_t offset) { digest_offset_ = offset; }
 
  private:
@@ -86,7 +86,7 @@ class HonestVolunteer {
   std::vector<Message> reply(const LeaseGrant& grant);
   std::vector<Message> reply(const ShardChunk& chunk);
   std::vector<Message> reply(const TrainUnit& unit);
-  // A shard-round, where there is no hidden layer.
+  // A shard-round, without a hidden layer.
   std::vector<Message> train_round(const TrainUnit& unit);
   std::vector<Message> reply(const InputUnit& unit);
   std::vector<Message> reply(const EvalUnit& unit);

@@ -1,4 +1,4 @@
-// A volunteer's core with its network, executor and clock under a test's hand.
+// A volunteer's core whose network, executor and clock move only on a test's call.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ class VolunteerDriver {
   static VolunteerCoreConfig tiny_config();
   static Welcome welcome();
 
-  // Starts, connects and is welcomed; the first work (the reset) is done.
+  // Starts, connects, gets its welcome, and does the first work (the reset).
   void join();
 
   void handle(Event event);
@@ -31,7 +31,7 @@ class VolunteerDriver {
   // Ends the work under way.
   void finish_work(std::vector<Message> replies = {});
 
-  // The oldest message sent, which must be of this type.
+  // Takes the oldest sent message, which must be of this type.
   template <typename T>
   T take() {
     REQUIRE_FALSE(sent.empty());

@@ -1,5 +1,5 @@
-// Allocations that are counted, and a machine with little memory. Programs that link
-// watched_memory.cpp have its operator new.
+// Counted allocations, and a machine with little memory. Programs that link watched_memory.cpp get
+// its operator new.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@ namespace gleaner::test {
 // So far, on all threads.
 std::size_t allocations();
 
-// While it lives, no allocation of `bytes` or more succeeds, on any thread. One at a time.
+// While the object lives, allocations of `bytes` or more fail, on all threads. One object at a
+// time.
 class ScarceMemory {
  public:
   explicit ScarceMemory(std::size_t bytes);

@@ -1,4 +1,4 @@
-// A small run without a hidden layer, and what a master says to who trains it.
+// A small run without a hidden layer, and a master's messages to its volunteers.
 #pragma once
 
 #include <algorithm>

@@ -46,7 +46,7 @@ Result<AccessAnswer> change_file(const std::string& store, const AccessRequest& 
   return answer;
 }
 
-// Changes who may do what in a running master, or in the store of one that does not run. `where` is
+// Changes rights in a running master, or in the store of a master that does not run. `where` is
 // the folder of a store, or an administrator's address gleaner://HOST:PORT/KEY.INVITE.
 Result<AccessAnswer> change_access(const std::string& where, const AccessRequest& request) {
   std::error_code error;

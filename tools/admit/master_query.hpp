@@ -1,4 +1,4 @@
-// Asking a running master: one connection, one question, one answer.
+// Questions to a running master: one connection, one question, one answer.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace gleaner {
 
-// Errors name HOST:PORT. kIo when nobody answers there, kIdentity when another key does; what the
-// master refuses has the code it gave.
+// Errors name HOST:PORT: kIo when nobody answers, kIdentity when the key is another one, else the
+// code of the master's refusal.
 Result<RunStatus> ask_status(const MasterAddress& address);
-// The invite and the protocol of `request` are filled in here.
+// Fills in the invite and the protocol of `request`.
 Result<AccessAnswer> ask_access(const MasterAddress& address, AccessRequest request);
 
-// The exit status of a verb that asked: a master that cannot be asked is a matter of the network,
-// and everything else one of the store.
+// The exit status of a verb that asked: network trouble when the master could not be asked, else
+// store trouble.
 int exit_status_of_asking(const Result<void>& done);
 
-// How the holder of the folder `store` reaches the port that `note` tells of: as an administrator,
-// by the master's own key. In plain text where the master encrypts nothing.
+// The address at which the owner of the folder `store` asks the master of `note`, as an
+// administrator, by the master's own key. Plain text where the master encrypts nothing.
 Result<MasterAddress> owner_address(const std::string& store, const RunningMaster& note);
 
 }  // namespace gleaner

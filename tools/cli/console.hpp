@@ -1,4 +1,4 @@
-// Talks to the person who waits for a verb, and guards files that are there already. One thread.
+// Messages to the person who runs a verb, and the guard of existing files. One thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace gleaner {
 
-// Flags that every verb reading a text file has.
+// Flags of every verb that reads a text file.
 struct ReadFlags {
   std::string format = "auto";  // auto, xc or libsvm
   std::uint32_t first_feature = 1;
@@ -29,8 +29,8 @@ Result<void> guard_outputs(std::initializer_list<std::string> paths, bool force)
 
 AtomicFile::Existing existing(bool force);
 
-// One line on the terminal that counts up in place; silent when stderr is not a terminal or the
-// work is done within half a second.
+// A line on the terminal that counts up in place. Silent when stderr is not a terminal, and in the
+// first half second.
 class ProgressLine {
  public:
   explicit ProgressLine(std::string verb);
@@ -49,8 +49,8 @@ class ProgressLine {
   Instant shown_;
 };
 
-// An entry of the list `written`, which every verb that makes a set has in its JSON: the file and
-// how many examples it has.
+// An entry of the JSON list `written` of verbs that make a data set: the file and its number of
+// examples.
 Json written_json(const std::string& path, std::uint64_t points);
 
 }  // namespace gleaner

@@ -1,5 +1,5 @@
-// A verb's findings, written three ways: as text for people, as JSON for programs, and its tables
-// as CSV. Plain values; one thread at a time.
+// The findings of a verb, as text for people, as JSON for programs, and the tables as CSV. Plain
+// values; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 // The version of the envelope of every JSON document. Fields may be added without changing it.
 inline constexpr int kJsonVersion = 1;
 
-// One value: what programs get and what people see.
+// A value for programs, and its text for people.
 struct Cell {
   Json value;
   std::string text;
@@ -29,18 +29,18 @@ struct Cell {
 
 Cell cell_none();  // not measured: null, and a dash
 Cell cell_text(std::string_view text);
-// For people cut to `width` columns.
+// The text for people is cut to `width` columns.
 Cell cell_fit(std::string_view text, std::size_t width, TextStyle style);
 Cell cell_count(std::uint64_t count);
 Cell cell_bytes(std::uint64_t bytes);
-// With `digits` digits after the point; null when it is not a finite number.
+// With `digits` digits after the point; null unless finite.
 Cell cell_number(double value, int digits);
 // A fraction, shown in percent.
 Cell cell_share(double share, int digits = 2);
-// As above, but negative values were not measured.
+// As above; a negative value means not measured.
 Cell cell_measured(double value, int digits);
 Cell cell_measured_share(double share);
-// Seconds since 1970, shown as UTC; 0 was never.
+// Seconds since 1970, shown as UTC; 0 means never.
 Cell cell_time(std::int64_t wall_seconds);
 Cell cell_duration(double seconds);
 
@@ -59,10 +59,10 @@ struct ReportTable {
   std::string key;
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  std::size_t people_rows_max = SIZE_MAX;  // that people see
+  std::size_t people_rows_max = SIZE_MAX;  // in the text for people
 };
 
-// One JSON object a row; a line for each.
+// A JSON object per row, and these as lines.
 Json table_json(const ReportTable& table);
 std::string json_lines(const Json& rows);
 
@@ -71,14 +71,14 @@ class Report {
   // The next facts stand under `title`, and in JSON in the object `key`.
   void section(std::string key, std::string title);
   void fact(const char* key, const char* title, Cell cell);
-  // For the caller to fill; valid as long as the report.
+  // The caller fills it; valid as long as the report.
   ReportTable& table(std::string key, std::vector<Column> columns);
   // Text for people alone.
   void text(std::string lines);
 
   [[nodiscard]] std::string for_people(TextStyle style) const;
   [[nodiscard]] Json for_programs() const;
-  // The rows of all tables, a line each, under a line of the columns' keys.
+  // The rows of all tables, each table under a line of its columns' keys.
   [[nodiscard]] std::string as_csv() const;
 
  private:
@@ -93,7 +93,7 @@ class Report {
   struct Section {
     std::string key;
     std::string title;
-    std::deque<Block> blocks;  // whose elements stay where they are
+    std::deque<Block> blocks;  // a deque: elements keep their addresses
   };
 
   std::deque<Section> sections_;
@@ -101,7 +101,6 @@ class Report {
 
 enum class ReportForm : std::uint8_t { kPeople, kJson, kCsv };
 
-// By the flags of a verb.
 constexpr ReportForm report_form(bool json, bool csv = false) {
   return json ? ReportForm::kJson : csv ? ReportForm::kCsv : ReportForm::kPeople;
 }
@@ -109,7 +108,7 @@ constexpr ReportForm report_form(bool json, bool csv = false) {
 // The whole document: `{"gleaner_json": 1, "verb": ..., "subject": ..., ...}` and a line end.
 std::string json_document(std::string_view verb, std::string_view subject, const Json& body);
 
-// Prints to stdout. A subject is what the verb was asked about: a store.
+// Prints to stdout. The subject is the verb's argument, such as a store.
 Result<void> print_report(const Report& report, ReportForm form, std::string_view verb,
                           std::string_view subject);
 

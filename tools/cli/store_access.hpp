@@ -1,5 +1,4 @@
-// Opens a store for the verbs that look at one, beside the master that may be writing it, and tells
-// a person what went wrong.
+// Opens a store to read, also while a master writes it, and prints errors for a person.
 #pragma once
 
 #include <filesystem>
@@ -20,31 +19,31 @@ class App;
 
 namespace gleaner {
 
-// The lines of --help that list the exit statuses of these verbs.
+// The line of --help with the exit statuses of these verbs.
 inline constexpr const char* kStoreExitCodes =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 4 no usable store.";
 
-// The store that a verb is asked about, first of its arguments.
+// Adds the verb's first argument: the store.
 void add_store(CLI::App& verb, std::string& folder);
 
-// For verbs that read a store whole: where a master has it open, this process takes what others
-// leave of the processors. Threads that are made later inherit it.
+// Lowers the priority of this process where a master has the store open, for verbs that read a
+// whole store. Later threads inherit the priority.
 void give_way_to_master(const std::string& folder);
 
-// Opens the run and does `action` with it. Prints an error to stderr; returns the exit status.
+// Opens the run and calls `action`. Prints an error to stderr; returns the exit status.
 int run_on_store(const std::string& folder, const std::function<Result<void>(RunStore&)>& action);
 
-// Errors from within a store do not know where it lies: adds the folder.
+// Adds the folder to an error, since errors from within a store do not name it.
 Result<void> name_folder(Result<void> result, const std::string& folder);
 
 // Prints the error of a failed result to stderr; returns the exit status either way.
 int report_on_store(const Result<void>& result);
 
-// Whether a word of the command line says where a run is: the folder of a store, the line that a
-// master prints, HOST:PORT, or the address of a page.
+// Whether a word of the command line names the place of a run: a store's folder, a master's join
+// line, HOST:PORT, or the address of a page.
 bool is_place(const std::string& word);
 
-// A folder that goes with its object.
+// A folder that its object removes.
 class ScratchFolder {
  public:
   explicit ScratchFolder(std::string path) : path_(std::move(path)) {}

@@ -52,7 +52,7 @@ void add_info(CLI::App& dataset, int& exit_status) {
   verb.add_option("source", flags->source,
                   "text (plain, gzip or zstd) or packed file; or a folder that convert wrote")
       ->required();
-  verb.add_option("--like", flags->like, "refuse ids beyond those of this data set");
+  verb.add_option("--like", flags->like, "refuse ids beyond the ids of this data set");
   verb.add_option("--limit", flags->limit, "list at most N problems; all are counted")
       ->capture_default_str();
   verb.add_flag("--plot", flags->plot, "draw how frequent the labels are, by rank");
@@ -212,7 +212,7 @@ void add_convert(CLI::App& dataset, int& exit_status) {
                   "train.points.txt into a\nfolder, and with --share also test.txt and "
                   "test.points.txt. Values are (1 + ln occurrences) times\nthe word's rarity "
                   "among the training examples. With --vocabulary, a later file is made the same "
-                  "way:\nits --text and --tags are those of the training part unless given.\n\n"
+                  "way:\nits --text and --tags are the training part's unless given.\n\n"
                   "Examples:\n"
                   "  gleaner dataset convert train.svm --output train.txt.zst\n"
                   "  gleaner dataset convert posts.csv --text title,body --tags tags --share 0.2 "

@@ -23,29 +23,29 @@ struct InfoFlags {
   bool json = false;
 };
 
-// Prints to stdout. kInvalidData when the set cannot be trained on as it is.
+// Prints to stdout. kInvalidData when a run cannot train on the set as it is.
 Result<void> run_dataset_info(const InfoFlags& flags);
 
-// How texts become examples.
+// The way from texts to examples.
 struct TextFlags {
-  std::string vocabulary;  // folder whose words and labels to use instead of learning them
+  std::string vocabulary;  // folder with the words and labels to use; empty: learn them
   std::string form;        // csv, tsv or json; empty: recognised
-  std::string separator;   // of fields: a character or "tab"; empty: recognised
+  std::string separator;   // between fields: a character or "tab"; empty: recognised
   std::string quote;       // double or none; empty: double but for TSV
   std::string encoding;    // empty: recognised
-  TextFields fields;       // without a separator of tags, that is recognised
+  TextFields fields;       // without a separator of tags: it is recognised
   std::string words = to_string(kDefaultWords);
-  std::uint32_t count_min = 2;      // training points that have a word
-  std::uint32_t tag_count_min = 1;  // training points that have a tag
+  std::uint32_t count_min = 2;      // least number of training examples with a word
+  std::uint32_t tag_count_min = 1;  // least number of training examples with a tag
   double test_share = 0;
   std::uint64_t seed = 1;
 };
 
 struct ConvertFlags {
   std::string source;
-  std::string output;  // of texts without a vocabulary, a folder
+  std::string output;  // a folder for texts without a vocabulary
   std::string to;      // xc, libsvm, packed; empty: as the output's name ends
-  std::string like;    // data set whose dimensions the result takes on
+  std::string like;    // data set whose dimensions the result gets
   ReadFlags read;
   TextFlags text;
   bool no_normalize = false;
@@ -53,13 +53,13 @@ struct ConvertFlags {
   bool force = false;
 };
 
-// Converts between forms, or from texts where a text field or a vocabulary is named.
+// Converts between forms; converts texts where the flags name a text field or a vocabulary.
 Result<void> run_dataset_convert(const ConvertFlags& flags);
 Result<void> run_dataset_text(const ConvertFlags& flags);
 
 struct PackFlags {
   std::string source;
-  std::string output;  // empty: the cache that training would make
+  std::string output;  // empty: the cache file of training
   std::string like;    // data set whose dimensions the ids must fit
   std::string cache_dir;
   ReadFlags read;
@@ -74,9 +74,9 @@ struct SplitFlags {
   std::string source;
   std::string train;
   std::string test;
-  std::string sample;        // instead of the parts: a file for some points
-  std::uint64_t points = 0;  // of the sample; 0: as `share` says
-  double share = 0.2;        // of the points that go to `test`, or to the sample
+  std::string sample;        // instead of the parts: a file for some examples
+  std::uint64_t points = 0;  // of the sample; 0: by `share`
+  double share = 0.2;        // fraction of the examples that go to `test`, or to the sample
   std::uint64_t seed = 1;
   bool json = false;
   ReadFlags read;
@@ -86,12 +86,12 @@ struct SplitFlags {
 // Refuses a fraction for the test part that is not between 0 and 1.
 Result<void> check_test_share(double share);
 
-// Whether point `index` belongs to the test part: a hash of the seed and the index, so the same
-// however often and in whatever order it is asked. 0 < share < 1.
+// Whether example `index` belongs to the test part: a hash of seed and index decides. 0 < share
+// < 1.
 bool is_test_point(std::uint64_t seed, std::uint64_t index, double share);
 
-// Whether each of `total` points, asked for in order, belongs to a sample of exactly `wanted`. Any
-// set of that size is as likely as any other, and it is a function of the three numbers alone.
+// Chooses exactly `wanted` of `total` examples, in order. Every set of that size is equally likely,
+// and the set is a function of the three numbers alone.
 class SampleChoice {
  public:
   SampleChoice(std::uint64_t seed, std::uint64_t total, std::uint64_t wanted)
@@ -101,8 +101,8 @@ class SampleChoice {
 
  private:
   std::uint64_t seed_;
-  std::uint64_t left_;    // points not asked for yet
-  std::uint64_t wanted_;  // of them
+  std::uint64_t left_;    // examples not yet decided
+  std::uint64_t wanted_;  // of `left_`
   std::uint64_t index_ = 0;
 };
 
@@ -120,7 +120,7 @@ struct SynthFlags {
 
 Result<void> run_dataset_synth(const SynthFlags& flags);
 
-// Adds the flags that every verb has that reads a text file of points.
+// Adds the flags of every verb that reads a text file of examples.
 void add_read_flags(CLI::App& verb, ReadFlags& flags);
 
 }  // namespace gleaner

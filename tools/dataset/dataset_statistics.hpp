@@ -1,4 +1,4 @@
-// Counts over a data set, gathered point by point, and what is worth a warning in them. No I/O.
+// Counts over a data set, example by example, and warnings about them. No I/O.
 #pragma once
 
 #include <array>
@@ -24,14 +24,14 @@ class FrequencyClasses {
  public:
   explicit FrequencyClasses(std::span<const std::uint32_t> label_counts);
 
-  // Labels that training does not know are of the tail.
+  // A label that training does not know belongs to the tail.
   [[nodiscard]] FrequencyClass of(std::uint32_t label) const {
     return label < classes_.size() ? classes_[label] : FrequencyClass::kTail;
   }
 
   struct Extent {
     std::uint64_t labels = 0;
-    std::uint32_t points_min = 0;  // training points of a label
+    std::uint32_t points_min = 0;  // training examples of a label
     std::uint32_t points_max = 0;
   };
 
@@ -44,7 +44,7 @@ class FrequencyClasses {
   std::array<Extent, kFrequencyClasses> extents_{};
 };
 
-// How many values fall into 0, 1, 2-3, 4-7, 8-15, ...
+// Numbers of values in the bins 0, 1, 2-3, 4-7, 8-15, ...
 class PowerHistogram {
  public:
   struct Bin {
@@ -73,7 +73,7 @@ class DatasetStatistics {
   struct Summary {
     std::uint64_t points = 0;
     Dimensions dimensions;
-    Dimensions seen;  // how many features and labels occur at all
+    Dimensions seen;  // numbers of features and labels that occur
     std::uint64_t label_entries = 0;
     std::uint64_t feature_entries = 0;
     std::uint64_t points_without_labels = 0;
@@ -89,14 +89,14 @@ class DatasetStatistics {
     std::vector<std::string> warnings;
   };
 
-  // How many points have each of the labels below `labels`, which cover all that was added.
+  // The number of examples with each label below `labels`, which covers all added labels.
   [[nodiscard]] std::vector<std::uint32_t> label_points(std::uint32_t labels) const {
     std::vector<std::uint32_t> points = label_points_;
     points.resize(labels);
     return points;
   }
 
-  // `dimensions` must cover all that was added.
+  // `dimensions` must cover all added examples.
   [[nodiscard]] Summary summary(Dimensions dimensions, const Irregularities& irregularities) const;
 
  private:
@@ -104,8 +104,8 @@ class DatasetStatistics {
   std::vector<std::uint32_t> label_points_;
   std::vector<std::uint32_t> feature_points_;
   std::uint32_t previous_label_ = 0;
-  std::uint64_t label_steps_ = 0;       // consecutive points that both have labels
-  std::uint64_t label_steps_down_ = 0;  // those whose first label is smaller than the one before
+  std::uint64_t label_steps_ = 0;       // consecutive examples that both have labels
+  std::uint64_t label_steps_down_ = 0;  // steps to a smaller first label
   std::uint64_t label_steps_up_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Data sets in any form, point by point: read in constant memory and without making a cache, and
-// written in the form that the name asks for. One owner; not thread-safe.
+// Data sets in any form, example by example: read in constant memory without a cache, and written
+// in the form that the file's name asks for. One owner; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class PointStream {
 
   // Known from the start, except for libsvm text.
   [[nodiscard]] std::optional<std::uint64_t> announced_points() const;
-  // For libsvm text, of what has been read.
+  // For libsvm text, the dimensions so far.
   [[nodiscard]] Dimensions dimensions() const;
   [[nodiscard]] Irregularities irregularities() const;
   // "XC text", "libsvm text" or "packed".
@@ -46,8 +46,8 @@ class PointStream {
   std::uint64_t next_ = 0;
 };
 
-// Calls `use` with every point and its place. A line of progress begins with `doing` and shows how
-// many of `total` (0: not known) are done.
+// Calls `use` with every example and its place. A line of progress begins with `doing` and counts
+// to `total` (0: not known).
 Result<void> for_each_point(PointStream& stream, const char* doing, std::uint64_t total,
                             const std::function<Result<void>(const Point&, std::uint64_t)>& use);
 
@@ -56,11 +56,11 @@ struct SetSize {
   Dimensions dimensions;
 };
 
-// The size that the form announces; a form that does not is read to its end for it.
+// The size that the form announces; reads a form without one to its end.
 Result<SetSize> size_of_set(const std::string& path, const TextOptions& options);
 
-// Makes `text` refuse ids beyond those of the set `like`, which may have another form; an empty
-// name changes nothing.
+// Makes `text` refuse ids beyond the dimensions of the set `like`, in any form. An empty name
+// changes nothing.
 Result<void> take_limits(const std::string& like, TextOptions& text);
 
 enum class SetForm : std::uint8_t { kXc, kLibsvm, kPacked };
@@ -70,7 +70,7 @@ enum class SetForm : std::uint8_t { kXc, kLibsvm, kPacked };
 SetForm form_of_name(std::string path);
 const char* form_name(SetForm form);
 
-// Rows that are packed may be scaled already, and would be scaled again.
+// Packed rows may be scaled already, and packing would scale them again.
 Result<void> refuse_packing_twice(const std::string& source, SetForm form);
 
 struct SetOutputOptions {
@@ -81,12 +81,12 @@ struct SetOutputOptions {
 
 class SetOutput {
  public:
-  // XC text announces how many points will be added.
+  // XC text announces the number of examples.
   static Result<std::unique_ptr<SetOutput>> create(const std::string& path,
                                                    const SetOutputOptions& options,
                                                    std::uint64_t points, Dimensions dimensions);
 
-  // `point` as a parser leaves it.
+  // `point` is in the form that a parser gives.
   Result<void> add(const Point& point);
   Result<void> commit(const Irregularities& irregularities, AtomicFile::Existing existing);
 

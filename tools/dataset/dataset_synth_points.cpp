@@ -97,7 +97,7 @@ void SyntheticPoints::draw_labels(Rng& rng, std::vector<std::uint32_t>& ranks) c
       draw_count(rng, options_.labels_per_point, kLabelsPerPointMax), options_.dimensions.labels);
   ranks.clear();
   ranks.push_back(label_ranks_.draw(rng));
-  // One draw for each further label; one that is there already is not made up for.
+  // One draw for each further label; a repeated label is not drawn again.
   for (std::uint32_t i = 1; i < wanted; ++i) {
     std::uint32_t rank = 0;
     if (rng.chance(1, 2)) {

@@ -1,9 +1,9 @@
-// Points with a planted structure, of any number: each is a function of the seed and its index, and
-// nothing is kept that grows with the set. Immutable; any thread may use it.
+// Examples with a planted structure, in any number. An example is a function of the seed and its
+// index; memory does not grow with the set. Immutable; any thread may use it.
 //
-// Labels occur by Zipf's law and come with companions: a label draws half of a point's other labels
-// from four of its own. Every label has a prototype of sixteen features; a point shows some of each
-// of its labels' prototypes among noise, which prefers common features.
+// Labels occur by Zipf's law. A label draws half of an example's other labels from its own four
+// companions. A label has a prototype of sixteen features; an example has some features of each of
+// its labels' prototypes, and noise, which prefers common features.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct SynthOptions {
   double labels_per_point = 3;
   double features_per_point = 30;
   double zipf = 1;     // exponent
-  double noise = 0.3;  // share of the features
+  double noise = 0.3;  // fraction of the features
 };
 
 Result<void> validate(const SynthOptions& options);
 
 // Draws ranks 0 .. count - 1 with a probability close to (rank + 1)^-exponent: exact for the first
-// dozen, then constant within bins a twelfth wide. Bins are what makes the table small.
+// dozen, then constant within bins a twelfth wide, which keep the table small.
 class ZipfRanks {
  public:
   ZipfRanks(std::uint32_t count, double exponent);

@@ -158,7 +158,8 @@ class JsonRecords final : public TextRecords {
                      fmt::format("expected a JSON object of at most {} bytes", kLineBytesMax));
     }
     if (stream_.eof()) {
-      return refusal(begin_, "expected a JSON object, found one that does not end before the file");
+      return refusal(begin_,
+                     "expected a JSON object, found an object that does not end before the file");
     }
     const int found = buffer_.sungetc();
     return refusal(

@@ -1,5 +1,5 @@
-// Texts with tags out of a table or of JSON: CSV and TSV, the first row naming the columns; JSON
-// objects, one a line, printed over several lines, or in an array. Not thread-safe.
+// Texts with tags from a table or from JSON: CSV and TSV, whose first row names the columns; JSON
+// objects, one per line, over several lines, or in an array. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@
 namespace gleaner {
 
 struct TextRecord {
-  std::string text;               // of all text fields, a blank between them
-  std::vector<std::string> tags;  // items of a list, and what cut_tags found; trimmed, none empty
+  std::string text;               // all text fields, with blanks between
+  std::vector<std::string> tags;  // items of a list, or of cut_tags(); trimmed, none empty
   std::string uncut_tags;         // one text with all tags
   std::string name;               // one line
 
   void add_text(std::string_view more);
   void add_tag(std::string_view tag);
   void set_name(std::string_view given);
-  // Without a given name, an example is known by how its text begins.
+  // Names an example without a name by the beginning of its text.
   void end();
 };
 
 enum class RecordForm : std::uint8_t { kCsv, kTsv, kJson };
 
-// How the source is written; what is empty is recognised.
+// The form of the source; empty fields are recognised.
 struct RecordOptions {
   RecordForm form = RecordForm::kCsv;
   std::optional<char> separator;   // of CSV and TSV
@@ -45,7 +45,7 @@ RecordForm record_form(std::string path, std::string_view begin);
 
 class TextRecords {
  public:
-  // `fields.text` is not empty. The error names what the columns are when one is missing.
+  // `fields.text` is not empty. An error about a missing column names the columns.
   static Result<std::unique_ptr<TextRecords>> open(std::unique_ptr<ByteSource> source,
                                                    const RecordOptions& options,
                                                    const TextFields& fields);
@@ -54,20 +54,20 @@ class TextRecords {
   // False at the end. Errors read "FILE:LINE:COLUMN: expected ..., found ...".
   virtual Result<bool> next(TextRecord& record) = 0;
 
-  // Names what may not have been read as it was meant; empty: nothing.
+  // Names a doubtful reading; empty: none.
   [[nodiscard]] virtual std::string warning() const { return {}; }
 
   [[nodiscard]] virtual const ByteSource& source() const = 0;
 };
 
-// Reads CSV (RFC 4180) and TSV. The separator is the one at which the first row, cut, has all
-// columns that are wanted; Excel's line "sep=;" may say it before. `source` is UTF-8.
+// Reads CSV (RFC 4180) and TSV. The separator is the character that cuts the first row into
+// all wanted columns, or the character of Excel's line "sep=;". `source` is UTF-8.
 Result<std::unique_ptr<TextRecords>> open_csv_records(std::unique_ptr<ByteSource> source,
                                                       const RecordOptions& options,
                                                       const TextFields& fields);
 
-// `source` is UTF-8. A field "a.b" is the field b of the object in a, or of each object in its
-// list.
+// `source` is UTF-8. A field "a.b" is the field b of the object in a, or of each object in
+// the list a.
 Result<std::unique_ptr<TextRecords>> open_json_records(std::unique_ptr<ByteSource> source,
                                                        const TextFields& fields);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the pictures of the run's page that documents show: a run on this machine's package index, with volunteers
-of the owner's and two strangers, one of whom is killed. Needs a release build, Chromium and apt's package lists.
+"""Makes the documents' pictures of the run's page: a run on this machine's package index, with the owner's
+volunteers and two strangers, one of whom is killed. Needs a release build, Chromium and apt's package lists.
 
 usage: screenshots.py [--output FOLDER] [--format webp|png]
 """

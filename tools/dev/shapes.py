@@ -1,5 +1,5 @@
-"""The shapes of C++ code that tidy.py checks: co_await as GCC 12 compiles it correctly, and functions
-that are not too long."""
+"""Shapes of C++ code, for tidy.py: forms of co_await that GCC 12 compiles correctly, and the length of
+functions."""
 
 import re
 

@@ -55,58 +55,6 @@ BANNED_IN_ALL_FILES = [
 ]
 
 
-# ---- Language ------------------------------------------------------------------------------------
-
-# Phrases that a reader must guess at, in comments, strings and Markdown, also across a line's end.
-PHRASES = re.compile(r"\b(so\s+(?:many|much|long)|anew|(?:is|are)\s+said"
-                     r"|what\s+(?:\w+\s+){1,4}are\s+about)\b", re.IGNORECASE)
-# Files where they may stand, and why.
-PHRASES_ALLOWED = re.compile(
-    r"tests/bench/machine/bench_training\.cpp"  # the name of a line of the bench
-    r"|tools/dev/tidy\.py|tests/unit/tools/tidy_test\.py")
-# A comment that begins so is no sentence: it leaves the reader to guess at its subject.
-FRAGMENT = re.compile(r"^[ \t]*// (?:Of|Those|The same|What|Whose)\b")
-PROSE_COLUMNS_MAX = 120
-
-COMMENT_MARK = re.compile(r"^[ \t]*(?://+|#+|\*|\")?[ \t]*|\"?[ \t]*$")
-
-
-def check_phrases(path, text, findings):
-    if PHRASES_ALLOWED.fullmatch(path):
-        return
-    lines = [COMMENT_MARK.sub("", line) for line in text.split("\n")]
-    for number, line in enumerate(lines, 1):
-        both = line + " " + lines[number] if number < len(lines) else line
-        for match in PHRASES.finditer(both):
-            if match.start() < len(line):
-                findings.add(path, number, f"`{match.group(0)}` makes the reader guess: give the number "
-                             "or the name, or say who does it")
-
-
-def check_fragments(path, text, findings):
-    """Comments of C++ begin with a subject or a verb."""
-    before = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        match = FRAGMENT.match(line)
-        is_heading = match and not before.lstrip().startswith("//")
-        if is_heading:
-            findings.add(path, number, f"`{match.group(0).strip()}` begins a comment: begin with its "
-                         "subject or verb")
-        before = line
-
-
-def check_wrapping(path, text, findings):
-    """Prose of Markdown; tables and code have lines as long as they need."""
-    is_code = False
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.lstrip().startswith("```"):
-            is_code = not is_code
-        elif is_code or line.startswith("    ") or line.lstrip().startswith("|"):
-            continue
-        elif len(line) > PROSE_COLUMNS_MAX and " " in line.strip():
-            findings.add(path, number, f"{len(line)} columns of prose: wrap at {PROSE_COLUMNS_MAX}")
-
-
 class Findings:
     def __init__(self):
         self.lines = set()
@@ -131,11 +79,6 @@ def tracked_files(root):
     return sorted(name for name in names if (root / name).is_file())
 
 
-TOKEN = re.compile(
-    r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]{0,16})\(.*?\)(?P=mark)"'
-    r'|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
-
-
 def without_comments_and_strings(text):
     """The same text, line for line and column for column, with both blanked out."""
     def blank(match):
@@ -143,7 +86,7 @@ def without_comments_and_strings(text):
         if token.startswith("/"):
             return re.sub(r"[^\n]", " ", token)
         return token[0] + re.sub(r"[^\n]", " ", token[1:-1]) + token[-1]
-    return TOKEN.sub(blank, text)
+    return COMMENTS["cpp"].sub(blank, text)
 
 
 def without_directives(code):
@@ -280,8 +223,7 @@ def check_dead_files(files, texts, findings):
             for name in re.findall(r"[\w./${}-]+\.(?:cpp|capnp|py)\b", texts.get(path, "")):
                 name = re.sub(r"^\$\{(?:PROJECT|CMAKE)_SOURCE_DIR\}/", "/", name)
                 name = re.sub(r"^\$\{CMAKE_CURRENT_SOURCE_DIR\}/", "", name)
-                joined = name.lstrip("/") if name.startswith("/") else str(folder / name)
-                built.add(str(pathlib.PurePosixPath(*normal_parts(joined))))
+                built.add(normal("" if name.startswith("/") else str(folder), name))
     included = {header for path in files if pathlib.PurePath(path).suffix in CODE_SUFFIXES
                 for _, header in INCLUDE.findall(texts.get(path, ""))}
     imported = {name for path in files if path.endswith(".py")
@@ -297,16 +239,6 @@ def check_dead_files(files, texts, findings):
         if path.startswith("tests/") and pure.suffix == ".py":
             if path not in built and pure.stem not in imported:
                 findings.add(path, 1, "no test runs or imports this file")
-
-
-def normal_parts(path):
-    parts = []
-    for part in path.split("/"):
-        if part == "..":
-            parts = parts[:-1]
-        elif part not in ("", "."):
-            parts.append(part)
-    return parts
 
 
 # ---- Formatting ----------------------------------------------------------------------------------
@@ -347,8 +279,7 @@ def check_repository(root, with_format=True):
             continue
         check_text(path, text, findings)
         check_phrases(path, text, findings)
-        if path.endswith(".md") and not path.endswith("CONFIGURATION.md"):
-            check_wrapping(path, text, findings)
+        check_wrapping(path, text, findings)
         if pathlib.PurePath(path).suffix not in CODE_SUFFIXES:
             continue
         check_fragments(path, text, findings)
@@ -364,6 +295,8 @@ def check_repository(root, with_format=True):
     check_circles(texts, allowed, findings)
     check_folder_sizes(files, findings)
     check_dead_files(files, texts, findings)
+    check_claims(files, texts, findings)
+    check_size(texts, findings)
     if with_format:
         check_format(root, files, findings)
     return findings.sorted_lines()

@@ -135,7 +135,7 @@ void add_verify_backup(CLI::App& parent, int& exit_status) {
       ->required();
   verify.add_option("--backup", flags->number, "number of the only one to verify; else all");
   verify.add_flag("--json", flags->json, "one JSON object, when all are intact");
-  verify.footer(std::string("Stops at the first one that is damaged.\n\n"
+  verify.footer(std::string("Stops at the first damaged backup.\n\n"
                             "Examples:\n"
                             "  gleaner backup verify backups1\n"
                             "  gleaner backup verify backups1 --backup 3\n\n") +

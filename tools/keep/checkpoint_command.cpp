@@ -147,9 +147,8 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"digest", "print the SHA-256 of the last whole checkpoint, 64 hexadecimal digits",
      "The digest covers configuration, seed and data fingerprint, progress, every weight, state "
-     "and\ntable entry. Whoever trains with the same data, configuration and seed has the same "
-     "digest\nat the same checkpoint, whichever machines took part. It may be asked for while the "
-     "master runs.\n\n"
+     "and\ntable entry. The same data, configuration and seed give the same digest at the same "
+     "checkpoint,\nwhichever machines took part. It may be asked for while the master runs.\n\n"
      "Examples:\n"
      "  gleaner checkpoint digest run1\n"
      "  test \"$(gleaner checkpoint digest run1)\" = \"$(gleaner checkpoint digest run2)\"\n\n",
@@ -159,7 +158,7 @@ constexpr Verb kVerbs[] = {
      "  gleaner checkpoint list run1\n"
      "  gleaner checkpoint list run1 --json | jq '.checkpoints[].name'\n\n",
      Verb::Name::kNone, list},
-    {"show", "one checkpoint: the last one, or one that is kept",
+    {"show", "one checkpoint: the last one, or a kept one",
      "Reads it whole, for its digest.\n\n"
      "Examples:\n"
      "  gleaner checkpoint show run1\n"

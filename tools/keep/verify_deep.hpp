@@ -1,6 +1,6 @@
-// gleaner verify --deep: whether a checkpoint is what training gives. The rounds since an earlier
-// checkpoint are trained again, all or some, and the digests compared. A round is the least that
-// can be: every row follows from the round's rows in all shards, and digests are taken at its end.
+// `gleaner verify --deep`: trains the rounds since an earlier checkpoint again, all or some, and
+// compares the digests. A round is the smallest part: every row depends on the round's rows in all
+// shards, and digests exist at the ends of rounds.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct DeepRequest {
   std::string from;           // store of the earlier checkpoint, "start", or empty: the latest kept
   std::uint32_t threads = 0;  // 0: all
   std::uint32_t rounds = 0;   // at most N rounds, against the digests of the history; 0: all
-  std::optional<std::uint64_t> sample;  // seed of the choice of `from`; then 0 rounds is 1
+  std::optional<std::uint64_t> sample;  // seed that chooses `from`; 0 rounds then mean 1
 };
 
 struct DeepOutcome {
@@ -30,12 +30,13 @@ struct DeepOutcome {
   RoundIndex checkpoint = 0;
   std::uint64_t batches = 0;
   double seconds = 0;
-  // The digest of the model at the store's own checkpoint, of all rows at an earlier one.
+  // At the store's own checkpoint the digest of the model; at an earlier one the digest of all
+  // rows.
   std::string digest;
   std::string retrained_digest;
 };
 
-// Differences become findings of the check "deep". An error says why it cannot be done.
+// Differences become findings of the check "deep". An error says why the check is impossible.
 Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& request,
                                 Findings& findings);
 

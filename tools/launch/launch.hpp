@@ -2,8 +2,8 @@
 // programs. Nothing here reads or writes a file, or runs a command.
 //
 // Invariants
-// - No file but a secret one contains the line's invite, and no command has it in its words.
-// - Paths and names have passed check_launch(), so that they mean themselves in every file.
+// - Only a secret file contains the invite of the join line; no command contains it.
+// - Paths and names have passed check_launch(), so that no file needs to quote them.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ namespace gleaner {
 struct Launch {
   bool is_master = false;        // a master rather than volunteers
   std::uint32_t volunteers = 1;  // at a time
-  std::uint32_t jobs = 1;   // in all, one after the other where there are more; at least as many
-  std::uint32_t cores = 2;  // of each
+  std::uint32_t jobs = 1;        // in all, at least `volunteers`; more run one after the other
+  std::uint32_t cores = 2;       // of each
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // of each
-  std::optional<std::uint64_t> time_s;                  // that one may stay; unset: for ever
-  std::string program;                                  // as it is called where it runs
-  std::string line;          // gleaner://..., or HOST:PORT in plain text; of volunteers
+  std::optional<std::uint64_t> time_s;                  // longest stay of each; unset: for ever
+  std::string program;                                  // its path where it runs
+  std::string line;          // of volunteers: gleaner://..., or HOST:PORT in plain text
   bool is_insecure = false;  // the line is HOST:PORT
-  std::string line_file;     // whole path of a file that holds it
+  std::string line_file;     // whole path of the file with the line
   std::string config_file;   // whole path of the master's TOML file
-  std::string config_text;   // what is in it
-  std::uint16_t port = 0;    // at which the master listens
-  std::string partition;     // of Slurm; empty: the cluster's usual one
+  std::string config_text;   // its content
+  std::uint16_t port = 0;    // on which the master listens
+  std::string partition;     // of Slurm; empty: the default partition
   std::string image;         // of Kubernetes: holds the programs
   std::string data_claim;    // of Kubernetes: a volume with the master's data
   std::uint64_t store_bytes = std::uint64_t{20} << 30;  // of Kubernetes: the volume of the store
-  std::vector<std::string> hosts;  // of ssh; of a master under Slurm the one node
+  std::vector<std::string> hosts;                       // of ssh; for a master under Slurm its node
 };
 
 struct LaunchFile {
@@ -43,8 +43,8 @@ struct LaunchFile {
   bool is_secret = false;
 };
 
-// The files and commands that launch it: `commands` run one after the other in the folder that
-// holds `files`, a word each argument. The first file is the one to review.
+// `commands`, lists of arguments, run one after the other in the folder of `files`. The first file
+// is the file to review.
 struct LaunchFiles {
   std::vector<LaunchFile> files;
   std::vector<std::vector<std::string>> commands;
@@ -69,7 +69,7 @@ struct LaunchTarget {
 
 const std::vector<LaunchTarget>& launch_targets();
 
-// Whether `target` can launch it: an error names the flag and what would do.
+// Whether `target` can launch it. An error names the flag and what to do.
 Result<void> check_launch(const LaunchTarget& target, const Launch& launch);
 
 LaunchFiles launch_files(const LaunchTarget& target, const Launch& launch);
@@ -80,7 +80,6 @@ std::string_view launch_template(std::string_view name);
 // packaged unit, tools/packaging/debian/gleaner-volunteer.service.
 extern const char* const kVolunteerSandbox;
 
-// The error for what a person asked and cannot have.
 Error invalid(std::string sentence);
 
 }  // namespace gleaner

@@ -289,7 +289,7 @@ void add_size_options(CLI::App& verb, LaunchFlags& flags) {
   verb.add_option("--volunteers", flags.volunteers, "how many at a time (1, or one for each host)")
       ->check(CLI::Range(1u, 100'000u));
   verb.add_option("--jobs", flags.jobs,
-                  "how many in all: the next job takes the place of one that has ended")
+                  "how many in all: the next job takes the place of an ended job")
       ->check(CLI::Range(1u, 1'000'000u));
   verb.add_option("--cores", flags.launch.cores, "of each")
       ->capture_default_str()

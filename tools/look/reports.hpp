@@ -1,5 +1,4 @@
-// Reports that the verbs which look make: `gleaner inspect`, `history`, `receipts`, `status` and
-// `plot`.
+// The reports of `gleaner inspect`, `history`, `receipts`, `status` and `plot`.
 #pragma once
 
 #include <cstdint>
@@ -37,13 +36,13 @@ Result<Report> inspect_traffic(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_shard(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_layer(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_neuron(RunStore& run, const InspectRequest& request);
-// Does it for a run without a hidden layer. Names of features come from features.txt beside the
-// file of label names.
+// For a run without a hidden layer. Names of features come from features.txt beside the file of
+// label names.
 Result<Report> inspect_wide_neuron(RunStore& run, const InspectRequest& request,
                                    std::uint32_t label, const NameTable& names);
 Result<Report> inspect_table(RunStore& run, const InspectRequest& request);
 
-// The records as a table, at most 100 columns wide for people; what was not measured is a dash.
+// The records as a table, for people at most 100 columns wide.
 Report history_report(const std::vector<RoundRecord>& records);
 
 struct RoundReceipts {
@@ -51,8 +50,8 @@ struct RoundReceipts {
   Receipts receipts;
 };
 
-// For people a line for each that a volunteer held and another audited, and a sentence on all; for
-// programs a row for each shard of each round.
+// For people a line per pair of holder and auditor, and a summary; for programs a row per shard and
+// round.
 Report receipts_report(const std::vector<RoundReceipts>& rounds, ReportForm form);
 
 // "3 of 10".
@@ -71,13 +70,13 @@ struct Plot {
   std::string title;
   std::string x_title;
   std::string y_title;
-  std::vector<PlotSeries> series;  // those that have points
+  std::vector<PlotSeries> series;  // none without points
   bool is_from_zero = true;        // the y axis
-  bool is_stepped = false;         // holds until the next point, as a number of volunteers does
+  bool is_stepped = false;         // steps, as for a number of volunteers
 };
 
-// Everything there is to draw of a history; what was never measured has no series. Staleness comes
-// from the plan, which decides it.
+// All plots of a history; a figure that was never measured has no series. The lag comes from the
+// plan.
 std::vector<Plot> plots_of(const std::vector<RoundRecord>& history, const ModelConfig& model);
 
 // The commands for gnuplot. Requires a series.

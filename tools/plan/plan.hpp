@@ -1,6 +1,6 @@
-// The expectation of a run: a function of what is to be trained, of the machines and links there
-// are, and of what a step of training takes on one core. No I/O. PLAN.md beside this lists the
-// formulas. Units: seconds, bytes, Mbit/s (10^6 bits), unless a name says otherwise.
+// The expected speed and size of a run: a function of the model, the data, the machines and links,
+// and the costs of a training step on one core. No I/O. PLAN.md lists the formulas. Units: seconds,
+// bytes, Mbit/s (10^6 bits), unless a name says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ inline constexpr double kGib = 1 << 30;
 
 // Seconds of one core, at the width of the run's hidden layer.
 struct StepCosts {
-  double visit = 30e-9;    // an active neuron of an example, with its part of everything else
+  double visit = 30e-9;    // an active neuron of an example, with its part of all other work
   double feature = 0;      // a feature of an example: both passes of the input layer
   double around = 8e-9;    // a unit of an example on each volunteer: unpacking, hashing, packing
   double add_unit = 1e-9;  // the same on the master: adding a volunteer's gradient
   double message = 30e-6;  // sending or receiving a message, on each side
 };
 
-// Machines that are alike.
+// A number of equal machines.
 struct Machines {
   std::uint32_t count = 1;
   std::uint32_t cores = 1;
-  double mbit = 0;    // of each one's link, either way; 0: no limit
+  double mbit = 0;    // of each link, in each direction; 0: no limit
   double memory = 0;  // of each; 0: no limit
   double disk = 0;    // the master's, for the store; 0: no limit
   double deaths = 0;  // of each, per hour, without a farewell
@@ -34,7 +34,7 @@ struct Machines {
 
 struct PlanInput {
   ModelConfig model{};         // a valid one
-  DatasetFacts facts{};        // the means per example; the numbers are the model's
+  DatasetFacts facts{};        // means per example; the model has the counts
   WideWeights wide_weights{};  // without a hidden layer
   double rectified_on = 0.75;  // fraction of ReLU units that are not 0, before dropout
   Machines volunteers{};
@@ -43,36 +43,36 @@ struct PlanInput {
   Machines master{};  // one
 };
 
-// On the wire, per example, unless a name says otherwise.
+// Bytes on the wire, per example unless a comment says otherwise.
 struct TrafficPlan {
   double unit_down = 0;  // per volunteer
   double unit_up = 0;
   double commit_up = 0;
-  double down = 0;  // per volunteer, with everything, acknowledgements too
+  double down = 0;  // per volunteer, all traffic, with acknowledgements
   double up = 0;
-  double download = 0;  // of a volunteer, once: its shards when all their rows are stored
+  double download = 0;  // per volunteer, once: its shards when all rows are stored
 };
 
 struct Plan {
   double examples_per_second = 0;  // while nobody dies; infinite if nothing takes time
   double round_seconds = 0;
   double epoch_seconds = 0;    // without evaluation
-  double death_seconds = 0;    // that the run stands still for a death
-  double deaths_fraction = 0;  // of the run's time, that goes to deaths
-  double run_seconds = 0;      // with them
-  double trip_seconds = 0;     // of a batch that is the only one, from its features to its update
+  double death_seconds = 0;    // standstill of the run per death
+  double deaths_fraction = 0;  // of the run's time, lost to deaths
+  double run_seconds = 0;      // with deaths
+  double trip_seconds = 0;     // of a single batch, from its features to its update
   const char* limit = "";      // what bounds the speed
   double active = 0;           // neurons per example
   double holders = 0;          // volunteers that have shards
   TrafficPlan traffic;
   double master_memory = 0;
-  double volunteer_memory = 0;  // of the one with the most shards
+  double volunteer_memory = 0;  // of the volunteer with the most shards
   double store_content = 0;
-  double store_most = 0;  // while files wait to be merged, with a round staged and the best kept
+  double store_most = 0;  // with unmerged files, a staged round and the kept best
 };
 
-// Refused, with what to do, where the model is not valid, or memory or disk do not suffice. There
-// is a volunteer, and every machine has a core.
+// An error says what to do about an invalid model, or too little memory or disk. Requires a
+// volunteer, and a core per machine.
 Result<Plan> make_plan(const PlanInput& input, const StepCosts& costs);
 
 }  // namespace gleaner

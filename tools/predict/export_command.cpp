@@ -290,8 +290,9 @@ void add_export_command(CLI::App& app, int& exit_status) {
   verb.add_option("--data", flags->data,
                   "folder of the run's data set ('gleaner dataset convert --text'): its "
                   "names and words go into the file, which then reads raw texts");
-  verb.add_option("--labels", flags->labels,
-                  "file with a label's name a line, to put into it (otherwise those of --data)");
+  verb.add_option(
+      "--labels", flags->labels,
+      "file with a label's name a line, to put into it (otherwise the names of --data)");
   verb.add_flag("--prune", flags->prune,
                 "leave out labels whose neuron was never active: no update ever touched it");
   verb.add_flag("--force", flags->force, "replace the file if it exists");

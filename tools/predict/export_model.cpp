@@ -67,14 +67,16 @@ Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts) {
     const Result<bool> own = trained_on_normalised_points(identity);
     if (!own) return refuse(part, own.error().message);
     if (*own != *is_normalised) {
-      return refuse(part, fmt::format("its examples were {}scaled to length one, those of {} were "
-                                      "{}",
-                                      *own ? "" : "not ", first.name, *own ? "not" : "so"));
+      return refuse(part,
+                    fmt::format("its examples were {}scaled to length one, the examples of {} were "
+                                "{}",
+                                *own ? "" : "not ", first.name, *own ? "not" : "so"));
     }
     if (identity.model.hidden_units != joined.model.hidden_units) {
-      return refuse(part, fmt::format("its hidden units are of another kind than those of {} "
-                                      "(model.hidden_units)",
-                                      first.name));
+      return refuse(part,
+                    fmt::format("its hidden units are of another kind than the hidden units of {} "
+                                "(model.hidden_units)",
+                                first.name));
     }
     joined.model.hidden += identity.model.hidden;
   }

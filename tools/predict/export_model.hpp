@@ -13,11 +13,11 @@
 
 namespace gleaner {
 
-// Several trained models as one network that predicts the mean of their logits (an ensemble):
-// their hidden units stand side by side, and each label's row and bias are theirs divided by how
-// many they are. So whatever reads a model reads an ensemble.
+// An ensemble is one network that predicts the mean of several models' logits: their hidden units
+// stand side by side, and each label's rows and biases are divided by the number of models. Every
+// reader of a model reads an ensemble too.
 
-// A model that goes into the file, whose hidden units begin at `first_unit` there.
+// A model of the file. Its hidden units begin at `first_unit`.
 struct ModelPart {
   std::string name;
   std::unique_ptr<RunStore> run;
@@ -25,16 +25,15 @@ struct ModelPart {
   std::string digest{};  // of its checkpoint
 };
 
-// Opens the stores to read. kNotFound where one has no checkpoint yet.
+// Opens the stores to read. kNotFound for a store without a checkpoint.
 Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores);
 
-// The identity of the joined network: the first part's identity with as many hidden units as all
-// have together; of one part, its own. Refuses (kInvalidArgument, naming the part) parts that were
-// not trained on the same points, or not scaled alike, and more units than a network can have.
-// Requires one part or more.
+// The identity of the joined network: the first part's, with the sum of the hidden units. Refuses
+// (kInvalidArgument, naming the part) other training data, other scaling, and more units than a
+// network can have. Requires a part.
 Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts);
 
-// Where there are several models, checkpoints, digests and audits stand in their order, with blanks
+// Checkpoints, digests and audits of several models stand in the models' order, with blanks
 // between.
 Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
                                                        const std::vector<ModelPart>& parts);

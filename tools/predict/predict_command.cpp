@@ -55,7 +55,7 @@ Result<NameTable> required_names(const std::string& folder, const char* file,
                            names->size(), *count, of_what)};
 }
 
-// Names that happen to lie beside a file; those of another data set are left alone.
+// Names that lie beside a file; none where they belong to another data set.
 Result<NameTable> companion_names(const std::string& path, const std::string& file,
                                   std::optional<std::uint64_t> count) {
   const std::string found = companion_path(path, file);
@@ -147,7 +147,7 @@ Result<Source> open_texts(const PredictFlags& flags, const RunIdentity& run,
   return source;
 }
 
-// The names that --labels gives, which must be those of the model.
+// The names that --labels gives, which must fit the model.
 Result<void> name_labels(const PredictFlags& flags, const RunIdentity& run, PredictNames& names) {
   if (flags.labels.empty()) return {};
   Result<NameTable> loaded = label_names_of(run, flags.labels);

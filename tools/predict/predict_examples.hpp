@@ -1,6 +1,5 @@
-// The points to predict for, one after the other in constant memory: out of a file in any form, or
-// out of standard input as text; of lines of plain text as well; and a choice of some of them. Not
-// thread-safe.
+// The examples to predict, one after the other in constant memory: from a file in any form, from
+// standard input as text, or from lines of plain text; and a choice among them. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -26,38 +25,38 @@ namespace gleaner {
 inline constexpr const char* kStandardInput = "-";
 inline constexpr const char* kStandardInputName = "standard input";
 
-// Points scored at once: enough that reading shards that are not kept costs little beside that.
+// Examples scored at once: enough that reading the shards is cheap beside the scoring.
 inline constexpr std::size_t kExamplesAtOnce = 1024;
 
-// A point and where it stands.
+// An example and its place.
 struct IndexedExample {
   std::uint64_t index = 0;  // in the file, from 0
   Point point;
-  std::string name;  // a line of text is its own; otherwise empty
+  std::string name;  // a line of text names itself; otherwise empty
 };
 
 class PredictExamples {
  public:
-  // Opens `path`, or standard input for kStandardInput. Ids beyond `options.limits` are refused
-  // with file and line. `before_wait` runs each time standard input has nothing more to read yet,
-  // so that what was read so far need not wait; its failure ends the reading. The limits are
-  // required. Whatever is wrong with the input is kInvalidData, kInvalidArgument or kIo.
+  // Opens `path`, or standard input for kStandardInput. Refuses ids beyond `options.limits`, which
+  // are required, with file and line. `before_wait` runs before each wait for standard input, so
+  // that earlier examples need not wait; its failure ends the reading. Errors of the input have
+  // code kInvalidData, kInvalidArgument or kIo.
   static Result<std::unique_ptr<PredictExamples>> open(const std::string& path,
                                                        const TextOptions& options,
                                                        std::function<Result<void>()> before_wait);
 
-  // Lines of text, each a point of the words that `words` knows; errors and `before_wait` as above.
+  // Each line of text is an example of the words in `words`; errors and `before_wait` as above.
   static Result<std::unique_ptr<PredictExamples>> open_texts(
       const std::string& path, WordModel words, std::function<Result<void>()> before_wait);
 
   // False at the end.
   Result<bool> next(IndexedExample& point);
 
-  // Numbers of points and dimensions as far as the input states them.
+  // The number of examples and the dimensions, where the input states them.
   [[nodiscard]] std::optional<std::uint64_t> announced_points() const;
   [[nodiscard]] std::optional<Dimensions> announced() const;
 
-  // Whether the values have been scaled to rows of length one already.
+  // Whether the rows are already scaled to length one.
   [[nodiscard]] bool is_normalised() const;
 
  private:
@@ -68,27 +67,27 @@ class PredictExamples {
     WordModel words;
   };
 
-  // Whatever is wrong with a file of examples, it is not the store: the codes that both share mean
-  // the store to whoever turns them into an exit status. A stream's error may be before_wait's.
+  // Changes codes that would mean the store in the exit status. A stream's error may come from
+  // before_wait.
   [[nodiscard]] Error input_error(Error error) const;
 
   std::unique_ptr<PointStream> examples_;  // one of the two
   std::unique_ptr<Texts> texts_;
-  bool is_stream_ = false;  // of standard input
+  bool is_stream_ = false;  // reads standard input
   std::uint64_t next_ = 0;
 };
 
-// How a model is opened by a verb that reads its examples to the end. `threads` 0: one a core;
-// `candidates` 0: no tables.
+// Options for a verb that reads its examples to the end. `threads` 0: one per core; `candidates` 0:
+// no tables.
 AnsweringOptions asking_options(unsigned threads, std::uint32_t candidates);
-// Ids of the examples must be among the model's, which lies in `store`.
+// Limits ids to the model's; errors name `store`.
 TextOptions limits_of(const ModelConfig& model, const ReadFlags& read, const std::string& store);
-// Refuses rows that were scaled for a model that trained on rows as they are.
+// Refuses scaled rows for a model that trained on unscaled rows.
 Result<void> check_scaling(const PredictExamples& examples, const AnsweringModel& model,
                            const std::string& input);
 
-// Reads to the end and returns `count` of the points that have labels, in the file's order; all of
-// them when there are no more. Which ones depends on the seed and on places in the file alone.
+// Reads to the end and chooses `count` of the examples with labels, or all when there are fewer, in
+// the file's order. The choice depends on the seed and the places in the file alone.
 Result<std::vector<IndexedExample>> choose_examples(PredictExamples& points, std::uint64_t count,
                                                     std::uint64_t seed);
 

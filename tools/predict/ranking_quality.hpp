@@ -12,9 +12,9 @@
 
 namespace gleaner {
 
-// How good predictions are, in more ways than the master's metrics: nDCG and recall, and where hits
-// come from by how frequent labels were in training. Sums are integers or in the points' order, so
-// the result depends on neither threads nor batches. One thread.
+// Metrics beyond the master's: nDCG and recall, and hits by the labels' frequency in training. Sums
+// are integers or run in the examples' order, so the result depends on neither threads nor batches.
+// One thread.
 class Quality {
  public:
   static constexpr auto kDepths = Precision::kDepths;
@@ -24,7 +24,7 @@ class Quality {
   Quality(const InversePropensities& propensities, const FrequencyClasses& classes)
       : sums_(propensities), classes_(classes) {}
 
-  // As MetricSums::add: points without labels do not count.
+  // As MetricSums::add: examples without labels do not count.
   void add(std::span<const std::uint32_t> labels, std::span<const std::uint32_t> ranked);
 
   struct ByClass {
@@ -36,7 +36,7 @@ class Quality {
 
   [[nodiscard]] std::uint64_t points() const { return points_; }
 
-  // Means over the points, by depth.
+  // Means over the examples, by depth.
   [[nodiscard]] double ndcg(std::size_t depth) const;
   [[nodiscard]] double recall(std::size_t depth) const;
 

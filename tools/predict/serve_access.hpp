@@ -16,26 +16,26 @@ namespace gleaner {
 
 struct ServeAccessFlags {
   std::string http;        // ADDRESS:PORT
-  std::string token_file;  // empty: no token is asked for
+  std::string token_file;  // empty: no token is needed
   bool is_public = false;
 };
 
-// Where the server listens. kInvalidArgument for an address that other machines reach where the
-// flags do not say who is answered there.
+// The address to listen on. kInvalidArgument for an address that other machines reach without a
+// flag for a token or the public.
 Result<HostPort> serve_address(const ServeAccessFlags& flags);
 
-// Any thread may ask whom it admits.
+// Any thread may call admits().
 class ServeAccess {
  public:
-  // Reads the token, and makes the file where there is none.
+  // Reads the file of the token, and makes it where it is missing.
   static Result<std::unique_ptr<ServeAccess>> open(const ServeAccessFlags& flags);
 
   [[nodiscard]] HttpReach reach() const { return reach_; }
 
-  // In a time that does not depend on where the token differs.
+  // Takes the same time wherever the token differs.
   [[nodiscard]] bool admits(std::string_view token) const;
 
-  // Reads the file again. After an error the earlier token still holds.
+  // Reads the file again. After an error the earlier token stays valid.
   Result<void> reload();
 
  private:

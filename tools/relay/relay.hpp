@@ -1,12 +1,12 @@
-// Many volunteers behind one connection to their master: activations and examples that several of
-// them need cross it once, and of a batch's gradients only the sum, which is the same in any order.
-// The rest passes unread. On links and a clock: those of a machine, or of a simulation. I/O thread
-// only.
+// A relay puts many volunteers behind one connection to their master. Activations and examples that
+// several volunteers need cross the connection once. A batch's gradients cross it as one sum, which
+// is the same in any order. Other messages pass unread. Links and clock are given, also simulated
+// ones. I/O thread only.
 //
 // Invariants
-// - It has nothing that the run cannot do without: when it goes, its volunteers connect again, and
-//   the master has what it had not sent trained again.
-// - A gradient is in one sum alone, unless the master asks for the sum to be split.
+// - The run can lose its relay: the volunteers connect again, and unsent gradients are computed
+// again.
+// - A gradient is in one sum alone, unless the master asks to split the sum.
 // - No gradient waits for others for longer than Options::flush_after.
 #pragma once
 
@@ -38,13 +38,13 @@ class Relay {
 
   struct Options {
     RelayHello hello;
-    // Connects to the master and calls back, once, from the I/O thread.
+    // Connects to the master and calls back once, on the I/O thread.
     std::function<void(Dialled)> dial;
-    // The first message of a volunteer's connection: as which key it takes part, or the answer
-    // after which it ends.
+    // Reads a volunteer's first message: returns the key of the volunteer, or an answer that ends
+    // the connection.
     std::function<std::variant<KeyId, Message>(const Arrival& arrival, const Hello& hello)> admit;
     std::function<void(LogLevel, const std::string&)> on_log;
-    // Once; nothing happens afterwards. An error: the master refuses this relay for good.
+    // Called once, at the end. An error: the master refuses this relay for good.
     std::function<void(Result<void>)> on_exit;
     Millis retry_first{500};
     Millis retry_longest{30'000};
@@ -56,11 +56,11 @@ class Relay {
 
   struct Counts {
     std::size_t volunteers = 0;
-    // Bytes on the connection to the master, and on those of volunteers.
+    // Bytes on the connection to the master, and on the volunteers' connections.
     std::uint64_t from_master = 0, to_master = 0;
     std::uint64_t from_volunteers = 0, to_volunteers = 0;
-    std::uint64_t gradients = 0;  // that volunteers sent for one batch
-    std::uint64_t sums = 0;       // in which these went on
+    std::uint64_t gradients = 0;  // of one batch each, from volunteers
+    std::uint64_t sums = 0;       // of these gradients, sent to the master
   };
 
   // `clock` outlives the relay.
@@ -70,9 +70,9 @@ class Relay {
   Relay& operator=(const Relay&) = delete;
 
   void start();
-  // A connection has come; its first frame says whether it is a volunteer's.
+  // Takes a new connection, whose first frame must be a volunteer's.
   void receive(Arrival arrival);
-  // Its volunteers are told to connect again, and on_exit is called.
+  // Tells the volunteers to connect again, and calls on_exit.
   void stop();
 
   [[nodiscard]] bool has_master() const { return is_accepted_; }
@@ -90,16 +90,16 @@ class Relay {
     Bytes packed;
   };
 
-  // A batch of which gradients are awaited or wait.
+  // A batch with awaited or waiting gradients.
   struct Batch {
     std::shared_ptr<const QuantizedActivations> codes;
     std::vector<std::int32_t> sum;  // examples x H, of `gradients`
     std::vector<Gradient> gradients;
     std::size_t awaited = 0;
-    Instant since{};  // of the first that waits
+    Instant since{};  // when the first gradient came
   };
 
-  // A sum that was sent, in case that it is to be split.
+  // A sent sum, kept for a request to split it.
   struct Sent {
     std::uint64_t number = 0;
     BatchIndex batch = 0;
@@ -107,7 +107,7 @@ class Relay {
     std::size_t bytes = 0;
   };
 
-  using UnitKey = std::pair<std::uint32_t, UnitId>;  // a channel's
+  using UnitKey = std::pair<std::uint32_t, UnitId>;  // channel, unit
 
   // -- the master
   void dial();
@@ -129,14 +129,14 @@ class Relay {
 
   // -- volunteers
   void said(std::uint32_t channel, Bytes payload, std::size_t wire_bytes);
-  // False if it has been sent away.
+  // False if the volunteer was refused.
   bool introduce(std::uint32_t channel, Child& child, const Bytes& payload);
   void pass_up(std::uint32_t channel, Bytes payload);
   void send_up(std::uint32_t channel, Bytes payload, Lane lane);
   void pass_down(Child& child, Bytes payload, Lane lane);
-  // Nothing happens where the volunteer has gone.
+  // Does nothing when the volunteer has gone.
   void pass_down(std::uint32_t channel, const Message& message);
-  // Answers from the examples that are here. False if nothing is left to ask the master for.
+  // Answers from the kept examples. False if nothing is left to ask of the master.
   bool answer(std::uint32_t channel, PointsRequest& request);
   // Passes examples on to the volunteer that asked for them, and to others that wait for them.
   Result<void> share(Child& child, RelayFrame& frame, const Points& points);
@@ -152,7 +152,7 @@ class Relay {
   // Takes the gradients out of the result. False where they are not to be summed, or do not fit.
   bool take_gradients(std::uint32_t channel, UnitResult& result);
   void await_no_more(std::map<UnitKey, std::vector<BatchIndex>>::iterator unit);
-  // Sends what waits for nothing more.
+  // Sends every sum that is complete.
   void flush_whole();
   void flush(BatchIndex index, Batch& batch);
   void send_sum(BatchIndex batch, std::vector<RelayedUnit> units, Bytes gradient);
@@ -161,7 +161,7 @@ class Relay {
   const Options options_;
   Backoff backoff_;
   std::shared_ptr<Link> master_;
-  std::uint64_t connection_ = 0;  // callbacks of earlier ones are void
+  std::uint64_t connection_ = 0;  // callbacks of earlier connections are void
   bool is_accepted_ = false;
   bool has_exited_ = false;
   Instant last_sent_{};

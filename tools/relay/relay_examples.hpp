@@ -1,6 +1,6 @@
-// Examples that the volunteers of a relay ask for. Each crosses the line to the master once: the
-// latest kRelayExamplesBytes of them are kept, and who asks for one that is on its way waits for
-// it. The master sees ordinary requests, some of them shorter or absent. Pure state; one thread.
+// Examples that the volunteers of a relay request. An example crosses the line to the master once:
+// the latest kRelayExamplesBytes are kept, and a request waits for an example that is on its way.
+// The master sees ordinary requests, some of them shorter or absent. Pure state; one thread.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ class RelayExamples {
  public:
   explicit RelayExamples(std::size_t bytes_max = kRelayExamplesBytes) : bytes_max_(bytes_max) {}
 
-  // A volunteer asks. Returns answers from what is here, and leaves in the request what is to be
-  // asked of the master in its name, perhaps nothing.
+  // A volunteer's request. Returns answers from the kept examples, and leaves in the request what
+  // the master must be asked in the volunteer's name.
   std::vector<Points> ask(std::uint32_t channel, PointsRequest& request);
 
-  // The master's answer to a volunteer. Returns what others get of it.
+  // The master's answer to a volunteer. Returns the parts for other volunteers.
   std::map<std::uint32_t, Points> take(std::uint32_t channel, const Points& points);
 
-  // A volunteer is gone. What others await of its requests is to be asked of the master in theirs.
+  // A volunteer is gone. Returns new requests for the examples that others await from its requests.
   std::vector<std::pair<std::uint32_t, PointsRequest>> leave(std::uint32_t channel);
 
  private:
@@ -47,7 +47,7 @@ class RelayExamples {
   std::map<Key, Example> kept_;
   std::deque<Key> order_;  // of `kept_`, the oldest first
   std::size_t bytes_ = 0;  // of `kept_`
-  // Who awaits an example: the first has asked the master.
+  // The channels that await an example; the first has asked the master.
   std::map<Key, std::vector<std::uint32_t>> awaited_;
 };
 

@@ -1,5 +1,4 @@
-// A synthetic output layer and the batches that it is trained on: what the figures of training are
-// measured with.
+// A synthetic output layer and its batches, for the figures of training.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,8 @@ inline constexpr std::uint32_t kBenchShards = 16;
 inline constexpr std::uint32_t kBenchFeatures = 100'000;
 inline constexpr std::uint32_t kBenchRowsPerBucket = 200;
 
-// ReLU-like codes around cluster centres, about half of them off, so that buckets are used as
-// unevenly as those of a trained layer. Of examples [begin, end).
+// Activations of examples [begin, end): ReLU-like vectors around cluster centres, about half of
+// them zero, so that buckets fill as unevenly as in a trained layer.
 QuantizedActivations clustered_codes(std::uint32_t hidden, std::uint32_t begin, std::uint32_t end);
 
 // A layer of `rows` in 16 shards, with 1,000 active neurons an example.
@@ -43,7 +42,7 @@ struct BenchLayer {
   OutputLayer layer;
   std::vector<OutputShard*> held;
 
-  // One batch on all shards, without true labels. Returns how many pairs were active.
+  // Trains a batch on all shards, without true labels. Returns the number of active pairs.
   std::uint64_t train(const QueryBatch& batch);
   // Rows that the last batch visited.
   [[nodiscard]] std::uint64_t rows_visited() const;

@@ -1,5 +1,5 @@
-// The loops that training and evaluation spend their time in, timed one by one on data of the
-// machine's own making, each beside what the machine's peaks allow.
+// The loops of training and evaluation, timed one by one on generated data, each beside the bound
+// that the machine's peaks set.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace gleaner {
 
 struct BenchLine {
   std::string name;
-  std::string unit;  // of what one costs `seconds`
+  std::string unit;  // one of these costs `seconds`
   double seconds = 0;
   double floor_seconds = 0;  // by the peak named in `bound`; 0 where none is known
   std::string bound;
@@ -23,13 +23,13 @@ struct BenchLine {
 
 struct BenchShape {
   std::uint32_t hidden = 128;
-  double budget = 0.2;                                // seconds a figure
+  double budget = 0.2;                                // seconds per figure
   std::string folder;                                 // for the storage figures
-  std::uint32_t stored_rows = 65'536;                 // in these
+  std::uint32_t stored_rows = 65'536;                 // of the storage figures
   std::uint64_t file_bytes = std::uint64_t{6} << 30;  // of a file written there
   // Rows of the layers that steps are timed on, ascending: 8 MiB at H = 128, 32, and 128.
   std::array<std::uint32_t, 3> layers = {16'384, 65'536, 262'144};
-  std::uint32_t step_batches = 50;  // of a whole step's figure, and as many to warm it up
+  std::uint32_t step_batches = 50;  // timed for a whole step, after as many to warm up
 };
 
 // Kernels and hashing.
@@ -40,15 +40,14 @@ std::vector<BenchLine> bench_hashing(const MachinePeaks& peaks, const BenchShape
 std::vector<BenchLine> bench_training(const Kernels& kernels, const BenchShape& shape);
 // Messages on the network: packing and unpacking them.
 std::vector<BenchLine> bench_codec(const BenchShape& shape);
-// The rest of a message's cost, by the programs' own sockets over loopback.
+// The rest of a message's cost, over the programs' sockets on loopback.
 Result<std::vector<BenchLine>> bench_messages(const BenchShape& shape);
-// The processor time of writing a byte of a file, in the first and in the last of 24 parts of a
-// file of `file_bytes`, fewer where disk or memory are small. The machine has pages at hand for as
-// much of it; a virtual one may have to ask its host for each of the others, which can take ten
-// times as long as the copying. To be called first: pages that something just gave back are at
-// hand.
+// Processor time per written byte, in the first and in the last of 24 parts of a file of
+// `file_bytes`, less where disk or memory are small. The machine has free pages for the first part.
+// A virtual machine may ask its host for each later page, which can take ten times as long as the
+// copying. Call this first: another bench would leave free pages.
 Result<std::vector<BenchLine>> bench_files(const BenchShape& shape);
-// Rounds of a small run staged, folded and read back, in a folder that is removed.
+// Rounds of a small run staged, folded and read back, in a temporary folder.
 Result<std::vector<BenchLine>> bench_storage(const BenchShape& shape);
 
 }  // namespace gleaner

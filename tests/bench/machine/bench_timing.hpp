@@ -1,5 +1,4 @@
-// How long a piece of work takes, by the processor's time: what other programs do meanwhile counts
-// only as far as they take caches and memory.
+// The processor time of a piece of work. Other programs change it only through caches and memory.
 #pragma once
 
 #include <sys/resource.h>
@@ -16,12 +15,12 @@ inline double seconds_since(Instant start) {
   return static_cast<double>((monotonic_now() - start).count()) * 1e-6;
 }
 
-// Seconds of processor of the process so far.
+// Processor seconds of the process so far.
 inline double processor_seconds() {
   return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }
 
-// The seconds that the kernel worked for the process.
+// Seconds in the kernel for the process.
 inline double kernel_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -29,8 +28,7 @@ inline double kernel_seconds() {
          1e-6 * static_cast<double>(usage.ru_stime.tv_usec);
 }
 
-// Least processor time of a call, over calls that take about `budget` seconds altogether, several
-// at least.
+// The least processor time of a call, over several calls that take about `budget` seconds in all.
 template <typename Body>
 double best_seconds(double budget, const Body& body) {
   double best = std::numeric_limits<double>::infinity();

@@ -1,6 +1,6 @@
 // The whole training in one process and on one strand: input layer and all output shards, in the
-// order of the Schedule, without network, store or scheduling. What a
-// distributed run is compared with, in speed and in what it learns. One thread at a time.
+// order of the Schedule, without network or store. Benches compare distributed runs with it, in
+// speed and precision. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -23,36 +23,36 @@ namespace gleaner {
 
 class OneProcessRun {
  public:
-  // The cost of some batches. Seconds of processor are those of all threads.
+  // The cost of some batches. Processor seconds are the sum over all threads.
   struct Report {
     std::uint64_t examples = 0;
-    double loss = 0;                // mean nats an example
-    double active = 0;              // mean active neurons an example
-    double input_cpu_seconds = 0;   // of which forward, backward and commits of the input layer
-    double output_cpu_seconds = 0;  // of which units of the output shards, with their packing
+    double loss = 0;                // mean nats per example
+    double active = 0;              // mean active neurons per example
+    double input_cpu_seconds = 0;   // forward, backward and commits of the input layer
+    double output_cpu_seconds = 0;  // units of the output shards, with packing
     double cpu_seconds = 0;
     double seconds = 0;
   };
 
-  // The training point of this index; what it refers to stays until the run ends.
+  // The training example of this index; its spans stay valid until the run ends.
   using PointSource = std::function<ExampleView(std::uint64_t)>;
 
-  // `config` is valid and belongs to `points`, of which `label_counts` bear each label; `pool`
-  // outlives the run.
+  // `config` is valid and fits `points`; `label_counts` has each label's examples; `pool` outlives
+  // the run.
   OneProcessRun(const ModelConfig& config, PointSource points,
                 std::vector<std::uint32_t> label_counts, ThreadPool& pool,
                 const Kernels& kernels = default_kernels());
 
-  // How many batches make a unit of the output shards, as far as the lag lets them: 1 at first. The
-  // bits are the same for any number.
+  // Batches per unit of the output shards, as far as the lag allows; 1 at first. The bits are the
+  // same for every number.
   void set_batches_per_unit(std::uint32_t batches) { batches_per_unit_ = batches; }
 
   // Lends all output shards to the one trainer.
   Result<void> begin();
-  // Trains on the batches before `end`; reports on those that were not trained before.
+  // Trains the untrained batches before `end`, and reports on them.
   Result<Report> train(BatchIndex end);
 
-  // The `top_k` neurons with the highest scores of each example, as evaluation sees them.
+  // Each example's `top_k` neurons by score, as in evaluation.
   Result<EvalResult> score(std::span<const ExampleView> examples, std::uint32_t top_k);
 
   // Called with every part of every output shard's commit.
@@ -60,7 +60,7 @@ class OneProcessRun {
     observer_ = std::move(observer);
   }
 
-  // As evaluation sees them.
+  // As in evaluation.
   [[nodiscard]] QuantizedActivations quantized_activations(std::span<const ExampleView> examples) {
     return input_.forward(examples, std::nullopt);
   }
@@ -78,7 +78,7 @@ class OneProcessRun {
   }
 
  private:
-  // A batch whose update the input layer has not seen yet.
+  // A batch without its update of the input layer.
   struct InFlight {
     BatchIndex batch = 0;
     std::vector<ExampleView> examples;
@@ -87,11 +87,10 @@ class OneProcessRun {
   };
 
   void forward(BatchIndex batch, Report& report);
-  // The update of the oldest batch in flight, of which the gradient is known.
+  // Updates the input layer from the oldest batch in flight, whose gradient is known.
   void backward(Report& report);
   void commit(Report& report);
-  // The output shards' part of the batches in flight that are not trained yet, as many as make a
-  // unit.
+  // Trains a unit of the untrained batches in flight on the output shards.
   Result<void> train_unit(Report& report);
   Result<ShardTrainer::UnitOutcome> train_shards(std::span<const InFlight> flights, Report& report);
   Result<void> take(const BatchResult& result, InFlight& flight, Report& report) const;
@@ -106,7 +105,7 @@ class OneProcessRun {
   std::vector<LeaseRef> leases_;
   std::uint32_t batches_per_unit_ = 1;
   std::vector<InFlight> in_flight_;
-  BatchIndex trained_ = 0;  // batches below it, by the output shards
+  BatchIndex trained_ = 0;  // the output shards have trained the batches below
   std::function<void(const ShardCommit&)> observer_;
 };
 

@@ -3,14 +3,14 @@
 The storm: a master and volunteers as real processes, joined by a proxy that cuts and stalls
 connections at random bytes. A volunteer is killed or spawned every 0.1 to 0.5 s, the master is killed
 every 5 to 15 s and started again, volunteers are frozen for longer than the master's patience. Then
-calm, until the run is finished. It must have the calm run's digest, must never have stood still for
-more than 30 s while a volunteer was there, and nothing may be left over or have grown: no process, no
-file, no memory.
+it is calm until the run is finished. The run must have the calm run's digest, and must never have stood
+still for more than 30 s while a volunteer was there. No process or file may be left over, no memory may have
+grown.
 
-What is done and when follows from the seed, as far as it is this program's to decide. How real
-processes share real time is not reproducible: the same seed twice is a similar storm, not the same.
-The run's length is fitted to the storm: each of the master's lives has more epochs before it than it
-can train, which is legitimate, because a run may be trained further. Environment: as harness.py.
+The seed chooses each fault and its time. Real processes share real time, so the same seed twice gives a
+similar storm, not the same one.
+The run's length fits the storm: each life of the master has more epochs before it than it can train, which
+is legitimate, because a run may be trained further. Environment: as harness.py.
 """
 
 import argparse
@@ -27,7 +27,7 @@ CALM_EPOCHS = 4  # trained first, to learn the speed
 
 
 def make_setup(cluster, data):
-    """The run to train: generated data, or those of a folder with train.txt and test.txt."""
+    """The run to train: on generated data, or on a folder with train.txt and test.txt."""
     if data is None:
         return small_setup(cluster, flags=["--evaluate-every", 10])
     parts = []

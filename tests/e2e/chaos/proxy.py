@@ -1,5 +1,5 @@
-"""A TCP proxy that breaks what passes through it: connections are cut, left half open, or stalled in
-one direction, at random bytes. What befalls the n-th connection follows from the seed and n."""
+"""A TCP proxy that breaks its connections: it cuts them, leaves them half open, or stalls one direction, at
+random bytes. The faults of the n-th connection follow from the seed and n."""
 
 import asyncio
 import random

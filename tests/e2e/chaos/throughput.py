@@ -1,4 +1,4 @@
-"""What churn costs: examples a second with volunteers that are killed and replaced, against calm."""
+"""The cost of churn: examples per second with volunteers that are killed and replaced, against calm."""
 
 import random
 import statistics

@@ -1,4 +1,4 @@
-"""What tools/chaos watches while it rages: standstills, memory, files, processes."""
+"""Watches a storm of tools/chaos: standstills, memory, files, processes."""
 
 import os
 import pathlib

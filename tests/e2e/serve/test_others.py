@@ -1,4 +1,4 @@
-"""`gleaner serve` for other machines: whom it answers, how many may wait, and how its model is exchanged."""
+"""`gleaner serve` for other machines: access, the limit of waiting requests, and the exchange of its model."""
 
 import base64
 import concurrent.futures

@@ -1,6 +1,6 @@
-// A checker watches a simulated cluster from outside and knows one thing that must always hold. It
-// is fed with every event and effect of the master's core and keeps its own books, so that the
-// core's mistakes do not hide themselves. It steers nothing.
+// A checker watches a simulated cluster and tests one invariant. It gets every event and effect of
+// the master's core and keeps its own books, so that the core's mistakes cannot hide. It steers
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -23,32 +23,32 @@ class Checker {
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
 
-  // A master opened the store and has not changed it yet.
+  // A master opened the store, and has not changed it yet.
   virtual void store_opened(RunStore&) {}
 
-  // It starts from here.
+  // The master starts from here.
   virtual void master_started(const ResumePoint&, const CoreConfig&) {}
 
-  // It is about to put the run back to this checkpoint, to undo what nobody had audited. The disk
-  // may fail before that is done, and after it is.
+  // The master is about to put the run back to this checkpoint, to undo unaudited work. The disk
+  // may fail before and after that.
   virtual void goes_back(RoundIndex) {}
 
   virtual void master_gone() {}
 
-  // Before the core handles the event; each of its effects, in order; when all are performed.
+  // event(): before the core handles it. Then each effect, in order, and a call after all of them.
   virtual void event(const Event&) {}
 
   virtual void effect(const Effect&) {}
 
   virtual void state(const MasterCore&) {}
 
-  // The worker begins a task; those before it are done.
+  // The worker begins a task; earlier tasks are done.
   virtual void working(const WorkerTask&) {}
 
-  // The store's work is done; the core has not been told.
+  // The store's work is done, and the core does not know it yet.
   virtual void stored(const StorageTask&, const Event&, RunStore&) {}
 
-  // Work that waits at a volunteer.
+  // Size of the work that waits at a volunteer.
   virtual void work_waiting(std::size_t) {}
 
   virtual void bytes_waiting(std::size_t) {}
@@ -61,7 +61,6 @@ class Checker {
   SimLog& log_;
 };
 
-// Every checker there is.
 std::vector<std::unique_ptr<Checker>> all_checkers(SimLog& log, const ClusterOptions& options);
 
 // The digest of a batch's whole gradient.
@@ -73,7 +72,7 @@ std::unique_ptr<Checker> make_commit_checker(SimLog& log);
 std::unique_ptr<Checker> make_checkpoint_checker(SimLog& log, const ClusterOptions& options);
 std::unique_ptr<Checker> make_account_checker(SimLog& log, const ClusterOptions& options);
 std::unique_ptr<Checker> make_bounds_checker(SimLog& log, const ClusterOptions& options);
-// Breaks nothing: counts rare branches.
+// Counts rare branches; reports no violation.
 std::unique_ptr<Checker> make_coverage_marks(SimLog& log);
 
 }  // namespace gleaner::sim

@@ -1,11 +1,10 @@
-// The simulated network: connections between the master and its volunteers, with latency,
-// bandwidth, and everything that breaks them. A connection delivers packets whole, as TCP with
-// frames does, until it breaks; what is under way then is lost, a packet of which half has been
-// sent too. Packets of one lane arrive in the order of their sending; an urgent one may overtake
-// ordered ones, never the other way round.
+// The simulated network: connections between the master and its volunteers, with latency, bandwidth
+// and faults. A connection delivers whole packets, as TCP with frames does. When a connection
+// breaks, packets under way are lost, half-sent packets too. Packets of one lane arrive in order;
+// an urgent packet may overtake ordered packets, never the other way round.
 //
-// Bandwidth: the master's own link is shared by all connections, in turns of 64 KiB, as TCP shares
-// it; each volunteer's link is its own.
+// Bandwidth: all connections share the master's link in turns of 64 KiB, as under TCP; each
+// volunteer has its own link.
 #pragma once
 
 #include <array>
@@ -32,7 +31,7 @@ constexpr End other_end(End end) {
 
 using ConnectionId = std::uint64_t;
 
-// Bytes a second; 0: as many as one likes.
+// Bytes per second; 0: no limit.
 struct LinkShape {
   Micros latency_min{1'000};
   Micros latency_max{20'000};
@@ -47,44 +46,43 @@ struct Packet {
 
 class Network {
  public:
-  // Functions through which an end of a connection hears. A process that is gone leaves its hearing
-  // behind: the functions must see for themselves that nobody is there.
+  // Callbacks of an end of a connection. They stay after the process is gone, and must check that
+  // themselves.
   struct Hearing {
     std::function<void(Packet)> on_packet;
     std::function<void()> on_closed;
-    // Something that this end sent has arrived. May be empty.
+    // A packet from this end has arrived. May be empty.
     std::function<void()> on_sent{};
   };
 
-  // `queue_bytes_max`: a sender with more than this waiting ends the connection, as a framed socket
-  // does. `master_bytes_per_second`: of the master's link, in each direction.
+  // A sender with more than `queue_bytes_max` waiting ends the connection, as a framed socket does.
+  // `master_bytes_per_second` is the rate of the master's link, in each direction.
   Network(SimClock& clock, Rng& random, SimLog& log, std::size_t queue_bytes_max,
           std::uint64_t master_bytes_per_second);
 
-  // A connection that is established on both ends now. `volunteer` is what stalls go by.
+  // Opens a connection at both ends. stall() finds it by `volunteer`.
   ConnectionId open(std::size_t volunteer, const LinkShape& link, Hearing master,
                     Hearing volunteer_end);
   void send(ConnectionId id, End from, Packet packet);
-  // After everything sent before has arrived the other end hears on_closed, and then this end.
+  // When all earlier packets have arrived, the other end gets on_closed, and then this end.
   void close(ConnectionId id, End by);
-  // The process at this end is gone. `is_told`: its kernel still delivers what was sent and tells
-  // the other end; otherwise the machine is gone and nobody says anything.
+  // The process at this end is gone. With `is_told` its kernel still delivers sent packets and
+  // closes the connection; otherwise the machine is gone, and the other end learns nothing.
   void abandon(ConnectionId id, End by, bool is_told);
-  // Packets under way are lost. Each end that is told hears on_closed; one that is not learns
-  // nothing.
+  // Packets under way are lost. Each end that is told gets on_closed; the other end learns nothing.
   void cut(ConnectionId id, bool tell_master, bool tell_volunteer);
 
   // Nothing arrives in this direction before `until`; nothing is lost.
   void stall(std::size_t volunteer, End towards, Instant until);
   [[nodiscard]] Instant stalled_until(std::size_t volunteer) const;
 
-  // Connections that no end has given up.
+  // Connections that both ends still hold.
   [[nodiscard]] std::vector<ConnectionId> open_connections() const;
-  // Connections that the process at this end has not seen the end of.
+  // Connections whose end the process at this end has not seen.
   [[nodiscard]] std::vector<ConnectionId> attached(End end) const;
   [[nodiscard]] std::size_t queued_bytes(ConnectionId id, End from) const;
 
-  // Largest that the master ever had waiting on a connection.
+  // The longest queue of the master on a connection so far.
   [[nodiscard]] std::size_t queued_bytes_most() const { return queued_bytes_most_; }
 
   [[nodiscard]] Micros latency(const LinkShape& link);
@@ -96,21 +94,21 @@ class Network {
  private:
   struct Item {
     Packet packet;
-    bool is_end = false;             // no packet, the sender closed
+    bool is_end = false;             // the sender's close, no packet
     std::size_t bytes_left = 0;      // not yet through the sender's link
-    std::optional<Instant> arrives;  // once all bytes are on their way
+    std::optional<Instant> arrives;  // set once all bytes are on their way
   };
 
   struct Queue {
     std::deque<Item> items;
-    Instant link_free{};  // of the volunteer's own link in this direction, for this lane
+    Instant link_free{};  // of the volunteer's link in this direction and lane
     Instant last_arrival{};
   };
 
   struct Flow {
     std::array<Queue, 2> queues;  // by Lane
     std::size_t queued_bytes = 0;
-    bool has_ended = false;   // the sender sends no more
+    bool has_ended = false;   // the sender has closed
     bool is_in_turn = false;  // waits for its turn on the master's link
   };
 
@@ -118,17 +116,17 @@ class Network {
     std::size_t volunteer = 0;
     LinkShape link;
     std::array<Hearing, 2> hearing;               // by End
-    std::array<bool, 2> is_attached{true, true};  // somebody at this end still listens
+    std::array<bool, 2> is_attached{true, true};  // the process at this end is alive
     std::array<Flow, 2> flows;                    // by the sending End
-    bool is_broken = false;                       // nothing arrives any more
+    bool is_broken = false;                       // no packet arrives any more
   };
 
   Connection& at(ConnectionId id) { return connections_.at(id); }
 
   static Queue& queue_of(Flow& flow, Lane lane);
-  // The lane whose next item is to use the sender's link, if one waits for it.
+  // The lane that uses the sender's link next, if any item waits.
   static std::optional<Lane> waiting_lane(const Flow& flow);
-  // When the sender's own link has passed `bytes` more.
+  // The time at which the sender's link has passed `bytes` more.
   static Instant pass_link(Connection& connection, Flow& flow, Lane lane, std::size_t bytes,
                            Instant now);
   void start_item(ConnectionId id, End from, Lane lane);
@@ -146,9 +144,9 @@ class Network {
   const std::uint64_t master_rate_;
   std::map<ConnectionId, Connection> connections_;
   ConnectionId last_ = 0;
-  std::deque<ConnectionId> turns_;  // flows from the master that wait for its link
+  std::deque<ConnectionId> turns_;  // the master's flows that wait for its link
   bool is_link_busy_ = false;
-  Instant master_in_free_{};                              // of the master's link towards it
+  Instant master_in_free_{};  // of the master's link, towards the master
   std::map<std::size_t, std::array<Instant, 2>> stalls_;  // by volunteer, by receiving End
   std::size_t queued_bytes_most_ = 0;
 };

@@ -22,14 +22,14 @@ class SimClock : public Clock {
 
   void after(Micros delay, std::function<void()> run) override { at(now_ + delay, std::move(run)); }
 
-  // Runs the next closure; false when there is none.
+  // Runs the next closure; false when none is left.
   bool step() {
     if (queue_.empty()) return false;
     std::function<void()> run = std::move(const_cast<Entry&>(queue_.top()).run);
     now_ = queue_.top().when;
     queue_.pop();
     run();
-    // One number of all that happened and when: two runs are the same if it is.
+    // A digest over all events and their times: two runs are equal if their digests are.
     digest_ = mix64(digest_ ^ static_cast<std::uint64_t>(now_.time_since_epoch().count()));
     ++steps_;
     return true;

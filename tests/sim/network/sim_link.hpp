@@ -1,4 +1,4 @@
-// One end of a simulated connection, as the shells know links.
+// A `Link` over one end of a simulated connection.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace gleaner::sim {
 
 class SimLink : public Link, public std::enable_shared_from_this<SimLink> {
  public:
-  // Makes the packet that carries a payload; none where it is not to be sent.
+  // Makes the packet of a payload; none where the payload is withheld.
   using Pack = std::function<std::optional<Packet>(Bytes payload, Lane lane)>;
-  // Calls, now or when the process at this end goes on.
+  // Calls the function now, or when the process at this end goes on.
   using Pass = std::function<void(std::function<void()>)>;
 
-  // Its connection is not open yet.
+  // The connection is not open yet.
   SimLink(Network& network, End end, Pack pack, Pass pass)
       : network_(network), end_(end), pack_(std::move(pack)), pass_(std::move(pass)) {}
 
-  // Tells the link what the network reports of its connection.
+  // The link's callbacks for the network.
   [[nodiscard]] Network::Hearing hearing() {
     return {[self = shared_from_this()](Packet packet) { self->hear(std::move(packet)); },
             [self = shared_from_this()] { self->hear(std::nullopt); },
@@ -63,14 +63,14 @@ class SimLink : public Link, public std::enable_shared_from_this<SimLink> {
 
   void abandon() override { abandon(true); }
 
-  // As the network has it.
+  // See Network::abandon.
   void abandon(bool is_told) {
     handler_ = {};
     if (!std::exchange(is_abandoned_, true)) network_.abandon(connection_, end_, is_told);
   }
 
  private:
-  // A connection on which nothing arrives meanwhile has broken: the deadline of a socket's writes.
+  // The deadline of a socket's writes: without an arrival for that time the connection has broken.
   static constexpr Millis kWriteDeadline{5'000};
 
   void watch() {
@@ -85,7 +85,7 @@ class SimLink : public Link, public std::enable_shared_from_this<SimLink> {
     });
   }
 
-  // None: the end, before which what has not been heard is lost.
+  // None means the end; unread packets are lost.
   void hear(std::optional<Packet> packet) {
     if (!is_listening_) network_.log().mark("branch.not_listening");
     if (!packet && !std::exchange(is_listening_, true)) unheard_.clear();
@@ -114,7 +114,7 @@ class SimLink : public Link, public std::enable_shared_from_this<SimLink> {
   std::deque<std::optional<Packet>> unheard_;
   bool is_listening_ = true;
   bool is_abandoned_ = false;
-  std::uint64_t arrived_ = 0;  // of what this end has sent
+  std::uint64_t arrived_ = 0;  // packets of this end
   bool is_watched_ = false;
 };
 

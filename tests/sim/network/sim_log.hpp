@@ -1,5 +1,5 @@
-// The log that a simulation leaves behind: marks (what happened, counted), violations (what must
-// not happen), and, for whoever asks, readable lines. None of it steers anything.
+// The log of a simulation: marks (counted faults and rare branches), violations of invariants, and
+// readable lines on request. The log steers nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class SimLog {
  public:
   SimLog(const SimClock& clock, TraceSink sink) : clock_(clock), sink_(std::move(sink)) {}
 
-  // A fault or a rare branch: a coverage mark.
+  // Counts a fault or a rare branch: a coverage mark.
   void mark(const std::string& what) { ++marks_[what]; }
 
   void violation(const std::string& what) {

@@ -95,7 +95,7 @@ TEST_CASE("strangers: one that comes again with other keys ends by the suspensio
   for (options.seed = 1; options.seed <= 20; ++options.seed) {
     const ClusterResult result = keep_promises(world, options);
     for (const auto& [mark, times] : result.happened) reached[mark] += times;
-    // A key that is gone may be convicted of what it did before, beside the one that is here.
+    // A key that left may be convicted of its earlier work, beside the key that is here.
     CHECK(result.happened.at("notice.convicted") <= 4);
   }
   CHECK(reached["branch.another_key"] > 20);

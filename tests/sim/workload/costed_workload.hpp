@@ -1,6 +1,6 @@
-// Only the messages of training, in their sizes, and its time: for questions about throughput. One
-// example of the small model stands for many of the run it models; its messages take as long on the
-// network as the modelled ones would (schema/README.md, "Sizes").
+// The sizes and times of training's messages without their content, for questions about throughput.
+// An example of the small model stands for many examples of the modelled run; its messages take as
+// long on the network as the modelled run's messages (schema/README.md, "Sizes").
 #pragma once
 
 #include "tests/sim/workload/workload.hpp"
@@ -16,15 +16,15 @@ struct CostModel {
   std::uint32_t round_batches = 64;
   std::uint32_t staleness = 16;
   std::uint32_t batches = 64 * 100;
-  double example_us = 100;    // of processor, an example on all shards together
-  double pass_us = 0;         // and for each shard that it is passed by
-  double input_share = 0.02;  // of that again, on the master, for each pass of the input layer
-  // An example in a unit: its activations, which a relay needs once; how many of its labels are in
-  // the unit's shards; and all of its labels, of which a unit has those in its shards.
+  double example_us = 100;    // of processor per example, on all shards together
+  double pass_us = 0;         // per example and shard besides
+  double input_share = 0.02;  // fraction of that on the master, per pass of the input layer
+  // An example in a unit: its activations, which a relay needs once; the number of its labels in
+  // the unit's shards; and all of its labels, as far as they are in the unit's shards.
   double activation_bytes = 84;
   double count_bytes = 1;
   double label_bytes = 22;
-  double bytes_up = 120;   // of a result, an example
+  double bytes_up = 120;   // of a result, per example
   double row_bytes = 581;  // of a download
   double commit_row_bytes = 78;
   Micros stage_round{60'000};  // the store's time for a round's commits, all shards
@@ -54,11 +54,11 @@ class CostedWorkload : public Workload {
 
   [[nodiscard]] std::size_t wire_bytes(const Bytes& payload) const override;
 
-  // Examples of the modelled run that one of the small model's stands for.
+  // Examples of the modelled run per example of the small model.
   [[nodiscard]] std::uint32_t scale() const { return cost_.batch_examples / model_.batch_examples; }
 
-  // Examples that all volunteers trained so far, whether or not it counted, each on all shards of
-  // the modelled run.
+  // Examples that all volunteers trained so far on all shards of the modelled run, lost work
+  // included.
   [[nodiscard]] double trained_examples() const { return trained_examples_; }
 
  private:

@@ -1,5 +1,5 @@
-// Small data with a structure that can be learned, made from a seed: each label has a few features
-// of its own, each point one to three labels and features of theirs, plus noise.
+// Small data with a learnable structure, from a seed: each label has a few features of its own;
+// each example has one to three labels, some of their features, and noise.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct PlantedShape {
   std::uint32_t labels = 40;
 };
 
-// The set, mapped from a temporary file that is already unlinked. `part` tells training from test
-// points of the same structure.
+// The set, mapped from an unlinked temporary file. `part` distinguishes training and test examples
+// of one structure.
 std::unique_ptr<PackedDataset> planted_data(const PlantedShape& shape, std::uint64_t seed,
                                             std::uint64_t part);
 

@@ -9,7 +9,7 @@ namespace gleaner::sim {
 
 class RealWorkload : public Workload {
  public:
-  // `train` and `test` outlive it.
+  // `train` and `test` outlive the workload.
   RealWorkload(const ModelConfig& model, const PackedDataset& train, const PackedDataset& test);
 
   Result<Opened> open(std::unique_ptr<Store> disk, const CoreConfig& config,

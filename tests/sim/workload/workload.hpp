@@ -1,6 +1,5 @@
-// The work of the processes of a simulated cluster, and how long it takes: the real training
-// (real_workload), or only its messages and its time (costed_workload), for questions about
-// throughput.
+// The work of a simulated cluster's processes, and its duration: real training (real_workload), or
+// only the sizes and times of training (costed_workload), for questions about throughput.
 #pragma once
 
 #include <memory>
@@ -23,20 +22,20 @@ class RunStore;
 
 namespace gleaner::sim {
 
-// The master's worker and store, in one life of the process.
+// The master's worker and store in one life of the process.
 class MasterTasks {
  public:
   virtual ~MasterTasks() = default;
   virtual Event run(const WorkerTask& task) = 0;
-  // None: the task has more steps, each of which costs.
+  // None: the task has more steps, and each step takes time.
   virtual std::optional<Event> run(const StorageTask& task) = 0;
   [[nodiscard]] virtual Micros cost(const WorkerTask& task) const = 0;
   [[nodiscard]] virtual Micros cost(const StorageTask& task) const = 0;
-  // Null when nothing is stored.
+  // Null without a store.
   virtual RunStore* store() = 0;
 };
 
-// A volunteer's executor, in one life of the process.
+// A volunteer's executor in one life of the process.
 class VolunteerTasks {
  public:
   using Work = volunteer::Work;
@@ -48,24 +47,24 @@ class VolunteerTasks {
 
 class Workload {
  public:
-  // A master that has just started.
+  // The state of a master that has just started.
   struct Opened {
     std::unique_ptr<MasterTasks> tasks;
     ResumePoint resume;
-    bool has_resumed_fold = false;  // a round whose fold had been decided was folded
+    bool has_resumed_fold = false;  // a decided fold was completed
   };
 
   virtual ~Workload() = default;
-  // Opens the run as a master that starts with `config` does. `opened` sees the store before
-  // anything is changed.
+  // Opens the run as a starting master with `config` does. Calls `opened` before any change of the
+  // store.
   virtual Result<Opened> open(std::unique_ptr<Store> disk, const CoreConfig& config,
                               const std::function<void(RunStore&)>& opened) = 0;
   virtual std::unique_ptr<VolunteerTasks> start_volunteer(std::uint64_t memory_bytes) = 0;
-  // Fills in what follows from the data.
+  // Fills in the settings that follow from the data.
   virtual void complete(CoreConfig& config) const = 0;
   [[nodiscard]] virtual const ModelConfig& model() const = 0;
 
-  // How many bytes an encoded message takes on the wire.
+  // The bytes of an encoded message on the wire.
   [[nodiscard]] virtual std::size_t wire_bytes(const Bytes& payload) const = 0;
 };
 

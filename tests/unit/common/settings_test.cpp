@@ -39,7 +39,7 @@ Settings table(Sample& s) {
   const SettingScope model = SettingScope::kModel;
   const SettingScope machine = SettingScope::kMachine;
   Settings settings;
-  settings.begin_section("model", "What is trained.");
+  settings.begin_section("model", "The trained network.");
   settings.add("width", model, "units", "Width | of it.", integer_setting(s.width, 16, 4096));
   settings.add("step", model, "", "Step.", integer_setting(s.step, -30, 0));
   settings.add("seed", model, "", "Seed.",
@@ -214,10 +214,11 @@ TEST_CASE("settings: what --print-config writes reads back as the same configura
     REQUIRE(read_toml(table(read), text, "printed").ok());
     REQUIRE(read == *sample);
   }
-  REQUIRE_THAT(print_toml(table(defaults), "A title."),
-               StartsWith("# A title.\n\n[model]\n# What is trained.\n\n# Width | of it.\n# Flag "
-                          "--width; an integer from 16 to 4096 (units); default 128.\n"
-                          "width = 128\n"));
+  REQUIRE_THAT(
+      print_toml(table(defaults), "A title."),
+      StartsWith("# A title.\n\n[model]\n# The trained network.\n\n# Width | of it.\n# Flag "
+                 "--width; an integer from 16 to 4096 (units); default 128.\n"
+                 "width = 128\n"));
 }
 
 TEST_CASE("settings: every float survives being written and read", "[settings]") {

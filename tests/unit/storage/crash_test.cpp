@@ -87,7 +87,7 @@ void check_receipts(RunStore& run) {
 
 void check_after_crash(RunStore& run, const Told& told,
                        const std::map<RoundIndex, std::string>& calm) {
-  // A fold that was not reported may have happened; one that was reported has.
+  // An unreported fold may have happened; a reported fold has.
   CHECK(run.checkpoint() >= told.checkpoint);
   CHECK(run.checkpoint() <= told.checkpoint + 1);
   CHECK(require_value(run.checkpoint_digest()) == calm.at(run.checkpoint()));

@@ -1,4 +1,4 @@
-// Runs that begin with rows of a model instead of those of the seed.
+// Runs that begin with rows of a model instead of rows from the seed.
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -52,7 +52,7 @@ TEST_CASE("initial rows: a new run has them from its making on, and keeps them",
     for (const ShardDigest& shard : require_value(run->shard_digests())) REQUIRE(shard.rows == 1);
     digest = require_value(run->checkpoint_digest());
   }
-  // Whoever opens it again brings none, or may have others: what the run began with stands.
+  // A later opener brings no rows, or other rows: the run keeps its first rows.
   REQUIRE(require_value(require_value(open(disk, {}))->checkpoint_digest()) == digest);
   REQUIRE(require_value(require_value(open(disk, first_rows(2)))->checkpoint_digest()) == digest);
   MemoryStore other;

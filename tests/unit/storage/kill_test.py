@@ -1,8 +1,8 @@
 """A store whose writer is killed with SIGKILL, again and again: kill_test.py STORAGE_WRITER.
 
 Each life of the writer is killed after a number of checkpoints and a few more instructions, which
-lands anywhere: while staging, folding, opening. What is found afterwards must be a checkpoint of the
-calm run, and never an older one than was reported."""
+lands anywhere: while staging, folding, opening. The store must then hold a checkpoint of the calm run,
+never an older one than was reported."""
 
 import os
 import random

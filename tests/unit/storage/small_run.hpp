@@ -27,8 +27,8 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, RoundIndex round,
 std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUpdate& update,
                               std::uint32_t parts);
 RoundRecord make_history(RoundIndex checkpoint);
-// They name holders and auditors whose names tell shard and round, and of one that nobody audited;
-// without digests.
+// Receipts without digests: names of holders and auditors tell shard and round; nobody audited one
+// of them.
 Receipts make_receipts(const ShardMap& map, RoundIndex round);
 
 // With figures and people that tell shard and round.

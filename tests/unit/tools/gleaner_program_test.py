@@ -1,4 +1,4 @@
-"""The program `gleaner` as a person meets it: gleaner_program_test.py GLEANER STORAGE_WRITER."""
+"""The program `gleaner` on the command line: gleaner_program_test.py GLEANER STORAGE_WRITER."""
 
 import json
 import re

@@ -121,7 +121,7 @@ class Verify(Stores):
     def test_damaged_files_are_found(self):
         tables = sorted(p.name for p in self.store.glob("*.sst"))
         self.assertGreaterEqual(len(tables), 3)
-        # What is behind the last record of the log was never acknowledged.
+        # Bytes behind the last record of the log were never acknowledged.
         names = tables + ["CURRENT", next(self.store.glob("MANIFEST-*")).name]
         for index, name in enumerate(names):
             changes = {

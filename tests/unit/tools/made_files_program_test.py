@@ -1,4 +1,4 @@
-"""What is made of a store: `gleaner export --prune`, `gleaner plot`:
+"""Files made from a store: `gleaner export --prune`, `gleaner plot`:
 made_files_program_test.py GLEANER AUDIT_WRITER."""
 
 import json

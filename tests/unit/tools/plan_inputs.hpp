@@ -56,7 +56,7 @@ inline std::string refusal(const PlanInput& input) {
 }
 
 // The calm run of tests/sim/README.md, "Throughput under churn", with `volunteers`; their links'
-// latencies are drawn from 5 to 50 ms one way, and the slowest is the one that counts.
+// latencies are drawn from 5 to 50 ms one way, and the slowest counts.
 inline PlanInput simulated(std::uint32_t volunteers, double mbit) {
   PlanInput input;
   input.model.points = std::uint64_t{256} * 6'400;

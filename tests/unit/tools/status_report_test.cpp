@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// Two volunteers; a shard of each, one on its way between them, one that is nobody's.
+// Two volunteers; a shard of each, a shard on its way between them, a shard without a holder.
 RunStatus sample() {
   RunStatus s;
   s.build = "0.1.0";

@@ -136,7 +136,7 @@ void add_row_kinds(std::vector<Kind>& kinds, const Places& at) {
                      patient.erase(Table::kCodes, at.row);
                    }});
   kinds.push_back({"rows: of the checkpoint before", [=](Patient& patient) {
-                     // One that the last round has changed.
+                     // A row that the last round has changed.
                      auto before = healthy(1, kDamageCheckpoint - 1).copy();
                      for (const auto& [key, record] : entries(*before, Table::kRows)) {
                        if (patient.record(Table::kRows, key) == record) continue;

@@ -291,6 +291,94 @@ class Language(unittest.TestCase):
             self.assertEqual(about("master/README.md", text + "\n"), [], text)
         self.assertEqual(about("master/CONFIGURATION.md", long + "\n"), [])
 
+    def test_pronouns_and_clauses_in_the_place_of_nouns_are_reported(self):
+        for path, text in [
+                ("master/x.cpp", "// Takes one that waits.\n"), ("master/x.cpp", "// Rows are those\n// of before.\n"),
+                ("master/x.cpp", "// Whoever waits is asked.\n"), ("master/x.cpp", "// Held is a row.\n"), ("master/README.md", "What is written stays.\n"),
+                ("tools/x.py", "# It asks so often.\n"), ("master/README.md", "One shard, as it were.\n"),
+                ("master/x.cpp", "// Found always, else but once.\n"), ("master/README.md", "A row which has none.\n")]:
+            with self.subTest(text=text):
+                self.assertEqual(len(about(path, text)), 1, about(path, text))
+        for path, text in [("master/README.md", "What is in a store? It says.\n"), ("master/README.md", "## What is kept\n"),
+                           ("tests/a.py", "def test_one_that_is(): pass\n"), ("master/x.cpp", "// The row that waits.\n"),
+                           ("tests/a.hpp", 'TEST_CASE("one that waits") {}\n')]:
+            with self.subTest(text=text):
+                self.assertEqual([line for line in about(path, text) if "sentence" in line or "noun" in line], [])
+
+    def test_tables_of_markdown_have_at_most_140_columns(self):
+        row = "| " + "word " * 27 + "w |"
+        self.assertEqual(len(row), 140)
+        self.assertEqual(about("master/README.md", row + "\n"), [])
+        self.assertIn("141 columns of table", about("master/README.md", row + "|\n")[0])
+        self.assertEqual(about("tests/bench/RESULTS.md", row + "|\n"), [])
+
+
+class Claims(unittest.TestCase):
+    def test_links_lead_to_files_and_headings(self):
+        page = {"master/core/README.md": "# A\n\n## To add `x`: a flag\n\n<a id=\"row\"></a>\n\n## A\n"}
+        for link in ["core/README.md", "core", "core/README.md#to-add-x-a-flag", "core/README.md#row", "#here",
+                     "core/README.md#a-1", "https://a.b/c#d"]:
+            with self.subTest(link=link):
+                text = {"master/README.md": f"# Here\n\n[words]({link})\n"}
+                self.assertEqual(findings({**page, **text}), [])
+        for link in ["OTHER.md", "README.md#b", "#there", "README.md"]:
+            with self.subTest(link=link):
+                found = findings({**page, "master/core/x.md": f"[words\nof two lines]({link})\n"})
+                self.assertEqual(len(found), 0 if link == "README.md" else 1, found)
+
+    def names(self, path, text):
+        """What tidy says of the names in `text`, beside a class and its file."""
+        return [
+            line for line in findings({
+                "master/row_table.hpp": "class RowTable {\n  void take_row(int row_count);\n};\nclass Other {};\n",
+                "tests/x.cpp": '#include "master/row_table.hpp"\n', "tests/CMakeLists.txt": "x(x.cpp)\n",
+                "master/see/a.js": "", path: text}) if line.startswith(path + ":")]
+
+    def test_names_in_back_ticks_and_comments_exist(self):
+        for path, text in [
+                ("master/README.md", "`row_table.hpp`, `master/row_table.hpp`, `master/see`, `RowTable`, `row_count`\n"),
+                ("master/README.md", "`RowTable::take_row`, `take_row()`, `row_table`, `a/b`, `*.cpp`, `some words`\n"),
+                ("master/README.md", "```\nno_name.cpp `no_name`\n```\n"), ("master/README.md", "`add_NAME_row`, `RowTable::kNAME`\n"),
+                ("tests/y.py", "import x  # master/row_table.hpp, take_row()\n")]:
+            with self.subTest(text=text):
+                self.assertEqual([line for line in self.names(path, text) if "names `" in line], [])
+        for path, text in [
+                ("master/README.md", "`column_table.hpp`\n"), ("master/README.md", "In master/column.cpp.\n"),
+                ("master/README.md", "`master/sea`\n"), ("master/README.md", "`ColumnTable`\n"),
+                ("master/README.md", "`RowTable::give_row`\n"), ("master/README.md", "`Other::take_row_now`\n"),
+                ("master/README.md", "It calls give_row().\n"), ("master/README.md", "`column_count`\n"),
+                ("tests/y.py", '"""See column_table.hpp."""\n')]:
+            with self.subTest(text=text):
+                self.assertEqual(len([line for line in self.names(path, text) if "names `" in line]), 1)
+
+    def test_tests_that_documents_quote_exist(self):
+        files = {"tests/unit/a_test.cpp": 'TEST_CASE("rows: none is lost", "[rows]") {}\n',
+                 "tests/e2e/test_b.py": "class B:\n    def test_a_wrong_key_is_refused(self):\n        pass\n",
+                 "tests/unit/CMakeLists.txt": "gleaner_test(row_test LABEL unit\n  SOURCES a_test.cpp)\n",
+                 "tests/e2e/CMakeLists.txt": "gleaner_e2e(e2e_b test_b.py)\n"}
+        for text in ['`row_test` "rows: none..."', '`row_test`', '`e2e_b` "a wrong\nkey"']:
+            with self.subTest(text=text):
+                self.assertEqual(findings({**files, "tests/README.md": text + "\n"}), [])
+        for text in ['`row_test` "rows: all"', '`column_test`', '`e2e_c`', '`row_test` "rows", "columns"']:
+            with self.subTest(text=text):
+                self.assertGreaterEqual(len(findings({**files, "tests/README.md": text + "\n"})), 1)
+
+
+class Size(unittest.TestCase):
+    def test_growth_is_refused_and_a_limit_follows_its_count(self):
+        def sizes(limit, name="production lines"):
+            return findings({"tools/a.py": "1\n" * 500, "tools/b.py": "1\n" * 500, "tests/e2e/test_a.py": "import a\n" * 9,
+                             "tests/CMakeLists.txt": "x(e2e/test_a.py)\n", "tools/README.md": "Five words stand in here.\n",
+                             "tools/dev/size.txt": f"{limit} {name}\n"})
+
+        self.assertEqual(sizes(1000), [])
+        self.assertEqual(sizes(1010), [])
+        self.assertEqual(sizes(2, "production files"), [])
+        self.assertEqual(sizes(5, "Markdown words"), [])
+        self.assertIn("1000 production lines, 1 beyond the limit", sizes(999)[0])
+        self.assertIn("lower the limit", sizes(1020)[0])
+        self.assertIn("is not counted", sizes(1, "words")[0])
+
 
 class DeadFiles(unittest.TestCase):
     def test_unbuilt_sources_and_unincluded_headers_are_reported(self):

@@ -359,7 +359,8 @@ TEST_CASE("example cache: caches of earlier runs go, oldest first, until the fol
     return names;
   };
   using Names = std::vector<std::string>;
-  // Five others count, also the one that is no cache: what may not go takes room all the same.
+  // Five other files count, also the file that is no cache: a file that may not go takes room all
+  // the same.
   ExampleCache::make_room(sample.path, 1000, 1000 + 5 * bytes);
   CHECK(left().size() == 7);
   ExampleCache::make_room(sample.path, 1000, 1000 + 5 * bytes - 1);

@@ -9,5 +9,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 # Windows aligns a stack to 16 bytes only, and GCC spills wider registers as if it were aligned to more (GCC
-# bug 54412): every move of a vector register is assembled as one that takes any address.
+# bug 54412): every move of a vector register is assembled in the form that takes any address.
 add_compile_options(-Wa,-muse-unaligned-vector-move)

@@ -1,8 +1,8 @@
 """Gleaner: wide sparse networks for texts and sparse matrices with very many labels.
 
 Model           a trained model that answers in this process
-Gleaner         trains on this machine, or with whoever joins, and answers
-GleanerClassifier   the same by the conventions of scikit-learn, which it takes
+Gleaner         trains on this machine, or with volunteers that join, and answers
+GleanerClassifier   the same by the conventions of scikit-learn, which it needs
 """
 
 from .model import Model

@@ -1,4 +1,4 @@
-"""Gleaner by scikit-learn's conventions. This file alone takes scikit-learn (python3-sklearn)."""
+"""Gleaner by scikit-learn's conventions. This file alone needs scikit-learn (python3-sklearn)."""
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +13,7 @@ from .trainer import Gleaner
 class GleanerClassifier(ClassifierMixin, BaseEstimator):
     """A classifier for one class an example (y of one dimension) or several (an indicator matrix).
 
-    X is a matrix, sparse or not, or a list of texts. Parameters are those of Gleaner; a constant
+    X is a matrix, sparse or not, or a list of texts. It has the parameters of Gleaner. A constant
     feature of value `intercept` is added to the rows of a matrix, since examples are scaled to length
     one; 0 adds none. With an indicator matrix, predict() gives labels of probability 0.5 and more.
     """
@@ -117,7 +117,7 @@ class GleanerClassifier(ClassifierMixin, BaseEstimator):
         return ahead[:, 1] - ahead[:, 0]
 
     def predict_proba(self, X):
-        """Probabilities: examples x classes. Those of classes that exclude each other add up to one."""
+        """Probabilities: examples x classes. A row adds up to one where classes exclude each other."""
         logits, probabilities = self._all(X)
         if self.multilabel_:
             return probabilities.astype(float)

@@ -159,7 +159,7 @@ def _show(event, bar):
     if kind == "progress":
         bar.progress(event)
     elif kind == "listening" and event["join"]:
-        # Whoever asked for listen= must see it.
+        # A caller that gave listen= must see the line.
         bar.print(f"Other machines join with: gleaner-volunteer {event['join']}")
     elif kind == "page":
         log.info("The run's page is at %s", event["url"])

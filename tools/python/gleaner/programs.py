@@ -1,4 +1,4 @@
-"""The programs of Gleaner: where they are, and how one is run to its end."""
+"""Finds the programs of Gleaner and runs a program to its end."""
 
 import os
 import shutil

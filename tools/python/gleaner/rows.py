@@ -1,4 +1,4 @@
-"""Examples and their labels, a block of rows at a time, in the types that the C++ module takes."""
+"""Examples and their labels, a block of rows at a time, in the types of the C++ module."""
 
 import numbers
 

@@ -1,4 +1,4 @@
-"""Training from Python: examples go to a local master in the form that it maps, never as text."""
+"""Training from Python: examples go to a local master as a packed file, never as text."""
 
 import functools
 import os
@@ -212,7 +212,7 @@ class Gleaner:
                 file.write(words.json())
 
     def _words_of(self, examples, model, folder):
-        """The words of texts: counted, or those of the model; None for a matrix."""
+        """The words of texts: counted, or taken from the model; None for a matrix."""
         if not examples.are_texts:
             return None
         if model is not None:

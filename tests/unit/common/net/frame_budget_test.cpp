@@ -65,7 +65,7 @@ TEST_CASE("frame budget: of peers that do not read the one that most waits for i
   testing::run_to_end(io, read_all(reader, kReadPatience, kFrameBytesMax, seen));
   REQUIRE(seen.payloads.size() == 2);
   REQUIRE(limits.send_budget->bytes() == 0);
-  // The one that takes the most may be the one that is sent more.
+  // The connection that takes the most may be the one to which more is sent.
   limits.send_budget = std::make_shared<FrameBudget>(2'000'000);
   testing::SocketPair third(io);
   FramedSocket lonely(std::move(third.a), limits);

@@ -156,7 +156,7 @@ TEST_CASE("framed socket: the kernel is not given what it cannot send, so urgent
   REQUIRE(seen.payloads.size() == 201);
   std::size_t before = 0;
   while (seen.payloads[before].size() != 5) ++before;
-  // Ordered frames that had left, and the one that was leaving.
+  // Ordered frames that had left, and the frame that was leaving.
   REQUIRE(before <= in_kernels / bulk->size() + 1);
 }
 

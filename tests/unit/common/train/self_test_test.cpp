@@ -39,7 +39,7 @@ void add_rows_rounding_twice(const float* rows, std::size_t stride, const std::u
   }
 }
 
-// With one bit of one constant flipped, as it were: the last of every thousandth result.
+// As with one flipped bit of a constant: the last bit of every thousandth result is wrong.
 void logistic_with_a_wrong_bit(const float* x, float* sigmoid, float* softplus, std::size_t n) {
   kernels_for(SimdLevel::kScalar).losses[0].curves(x, sigmoid, softplus, n);
   if (n > 1000) softplus[1000] = std::nextafter(softplus[1000], 0.0F);

@@ -87,7 +87,7 @@ struct ShardScene {
     return values;
   }
 
-  // Every row's codes must be those of its weights.
+  // Every row's hash codes must follow from its weights.
   void require_fresh_codes() {
     std::vector<std::uint32_t> stored(config.tables);
     std::vector<std::uint32_t> computed(config.tables);

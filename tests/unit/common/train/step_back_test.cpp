@@ -248,7 +248,7 @@ TEST_CASE("step back: nothing is trained or adopted but under the grant that fit
   REQUIRE(holder.trainer.step_back(1).size() == 1);
   holder.trainer.drop(grant.lease);
   REQUIRE(holder.trainer.leases().empty());
-  // One that is being loaded has nothing to offer.
+  // A shard that is being loaded has nothing to offer.
   REQUIRE(holder.trainer.begin_load(test::initial_grant(config, lease_of(0))).ok());
   REQUIRE(holder.trainer.step_back(0).empty());
   REQUIRE(holder.trainer.leases().empty());

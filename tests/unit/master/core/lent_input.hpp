@@ -38,7 +38,7 @@ inline void answer(MasterDriver& master, SessionId id, const Message& task) {
   for (Message& reply : master.volunteer(id).replies_to(task)) master.say(id, std::move(reply));
 }
 
-// The grant of an input shard; those of output shards before it are answered.
+// The grant of an input shard; answers the grants of output shards before it.
 inline LeaseGrant take_input_grant(MasterDriver& master, SessionId id) {
   while (true) {
     auto grant = master.take<LeaseGrant>(id);

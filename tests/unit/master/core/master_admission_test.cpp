@@ -350,7 +350,7 @@ TEST_CASE("admission: whoever comes when all places are taken is told what to do
   REQUIRE(refusal.sentence ==
           "this master has the 2 volunteers that it takes at most: wait until one leaves, or ask "
           "for a larger network.volunteers_max");
-  // One that connects again takes its own place.
+  // A volunteer that connects again takes its own place.
   const SessionId back = master.open_again(bob);
   master.say(back, again);
   REQUIRE(master.count<Welcome>(back) == 1);

@@ -61,7 +61,7 @@ TEST_CASE("loading: chunks that cannot be requested end the session", "[master]"
     const auto grant = master.take<LeaseGrant>(ann);
     if (what == 0) master.say(ann, ChunkRequest{grant.lease, 2});  // beyond the last
     if (what == 1) {
-      // One that is on its way already: asking often must not fill the store's queue.
+      // A chunk that is on its way already: asking often must not fill the store's queue.
       master.say(ann, ChunkRequest{grant.lease, 0});
       master.say(ann, ChunkRequest{grant.lease, 0});
     }

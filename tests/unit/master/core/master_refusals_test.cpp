@@ -136,7 +136,7 @@ TEST_CASE("refusal: a commit of a round that has not been trained", "[master]") 
       [](MasterDriver& master, Message& message) {
         const auto* ready = std::get_if<ShardReady>(&message);
         if (ready == nullptr) return false;
-        // On a lease that is loading, and then again on one that is ready.
+        // On a lease that is loading, and then again on a ready lease.
         message = ShardCommit{ready->lease, 0, 0, 1, tiny_update(master.map(), ready->lease.shard)};
         return true;
       },

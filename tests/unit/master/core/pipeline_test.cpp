@@ -339,7 +339,7 @@ TEST_CASE("pipeline: a relay's sum counts once, for what it has promised alone",
     const auto part = bench.pipeline.keep_promise(relay, 0, units, std::move(gradient));
     return part ? ErrorCode{} : part.error().code;
   };
-  // Another relay, a unit twice, one that nobody awaits, a batch that is not there.
+  // Another relay, a unit twice, a unit that nobody awaits, a batch that is not there.
   REQUIRE(keep(RelayId{8}, both, bench.gradient(0, 10)) == ErrorCode::kStaleLease);
   REQUIRE(keep(kRelay, std::vector{both[0], both[0]}, bench.gradient(0, 10)) ==
           ErrorCode::kStaleLease);
@@ -373,7 +373,7 @@ TEST_CASE("pipeline: what a lost relay had promised is to be asked for again", "
   REQUIRE(broken == std::vector<std::pair<BatchIndex, ShardId>>{{0, ShardId{0}}});
   REQUIRE_FALSE(bench.pipeline.is_covered(0, ShardId{0}));
   REQUIRE(bench.pipeline.is_covered(0, ShardId{1}));
-  // Whoever trains it again must give the same, and now its gradient too.
+  // The next answer must be the same, and bring its gradient too.
   REQUIRE(bench.answer(0, 0, 6).error().code == ErrorCode::kFault);
   REQUIRE(bench.answer(0, 0, 5).ok());
   REQUIRE(bench.pipeline.at(0).covered_count == 1);

@@ -249,7 +249,7 @@ TEST_CASE("sessions: whoever misses again and again gets no shards for longer an
     REQUIRE(scene.join(1).quarantined_until == Instant{});
     REQUIRE(scene.sessions.take(SessionId{1}));
   }
-  // Others of her invite are not blamed for one that had proved itself.
+  // Ann had proved herself: others of her invite are not blamed.
   REQUIRE(scene.join_stranger(2, InviteId{}).quarantined_until == Instant{});
 }
 

@@ -232,7 +232,7 @@ TEST_CASE("text forms: JSON in arrays and over several lines; tags in objects", 
   CHECK_THAT(convert(folder, "a.json", "{\"title\": \"x\n\"}", flags).err,
              Contains("a.json:1:13: expected a JSON object, found the end of the line"));
   CHECK_THAT(convert(folder, "a.json", "{\"title\": \"x\"", flags).err,
-             Contains("one that does not end before the file"));
+             Contains("an object that does not end before the file"));
 }
 
 TEST_CASE("text forms: a FIFO and standard input are read as files are", "[text_forms]") {

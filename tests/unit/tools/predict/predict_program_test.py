@@ -1,4 +1,4 @@
-"""`gleaner predict` as a person meets it: predict_program_test.py GLEANER GLEANER_MASTER."""
+"""`gleaner predict` on the command line: predict_program_test.py GLEANER GLEANER_MASTER."""
 
 import json
 import re

@@ -179,7 +179,7 @@ TEST_CASE("pause: a stop in it hands over and ends the program", "[volunteer]") 
   driver.tick(Millis(4'000));
   REQUIRE(driver.exit->success);
 
-  // One that comes during the hand-over of a pause goes on with that one.
+  // A SIGTERM during the hand-over of a pause goes on with that hand-over.
   Holding leaving;
   leaving.handle(PauseRequested{"the machine is in use", Millis(0), kGrace});
   leaving.sent.clear();

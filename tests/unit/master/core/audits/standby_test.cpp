@@ -24,7 +24,7 @@ std::size_t times_taken_over(const MasterDriver& master) {
       std::ranges::count_if(lines, [](const LogLine& line) { return line.kind == "took_over"; }));
 }
 
-// All move in turn until `who` has answered so often. False when the run is over before.
+// All move in turn until `who` has given `answers` answers. False when the run is over before.
 bool run_until(MasterDriver& master, const std::vector<SessionId>& all, SessionId who,
                int answers) {
   while (answers > 0 && !master.outcome()) {
@@ -52,7 +52,7 @@ TEST_CASE("standby: whenever a stranger vanishes, the run ends with the honest s
                                         master.join_stranger("cid"), master.join_stranger("dan")};
     if (!run_until(master, all, all[0], answers)) break;
     master.close(all[0]);
-    // Whoever goes on may vanish too.
+    // The volunteer that goes on may vanish too.
     const bool goes_on = run_until(master, {all[1], all[2], all[3]}, all[1], 5);
     if (goes_on && answers % 2 == 0) master.close(all[1]);
     master.run_to_end();

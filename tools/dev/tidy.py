@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Checks of the repository that no compiler makes: which folder may include which and that none
 includes itself through others, how many files a folder holds, third-party headers behind their
-doors, banned calls, the shapes of co_await that GCC 12 compiles correctly, lengths, unnamed
-namespaces, phrases and wrapping of the prose, files that nobody builds, formatting. Prints
-`file:line: sentence` and exits 1 if there is anything to say. The rules about folders are in
-layout.py, those about co_await, functions and namespaces in shapes.py.
+doors, banned calls, lengths, files that nobody builds, formatting. Other rules stand in layout.py (folders), shapes.py
+(co_await, functions and unnamed namespaces), prose.py (phrases and wrapping), claims.py (links and names) and size.py
+(the size of the tree). Prints `file:line: sentence` and exits 1 if there is a finding.
 
 usage: tools/dev/tidy.py [ROOT]      (the repository this file is in, unless given)
 """
@@ -19,7 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 sys.dont_write_bytecode = True
 from layout import (DOORS, FOLDER_FILES_MAX, IMPURE, LONG_PRIVATE_PARTS, PURE, PURE_CALLS,  # noqa: E402
                     PURE_REFUSES, walls)
+from claims import COMMENTS, check_claims, normal  # noqa: E402
+from prose import check_fragments, check_phrases, check_wrapping  # noqa: E402
 from shapes import check_co_await, check_function_lengths, check_private_part, line_of  # noqa: E402
+from size import check_size  # noqa: E402
 
 FILE_LINES_MAX = 600  # of tests 800
 

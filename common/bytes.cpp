@@ -33,7 +33,7 @@ std::optional<Bytes> from_base32(std::string_view text, std::size_t bytes) {
     bits -= 8;
     decoded.push_back(static_cast<std::uint8_t>(pending >> bits));
   }
-  // Bits that fill up the last character are zero: one text for given bytes.
+  // Padding bits of the last character must be zero: bytes have exactly one text.
   if ((pending & ((1u << bits) - 1)) != 0) return std::nullopt;
   return decoded;
 }

@@ -17,7 +17,7 @@ namespace gleaner {
 
 using Bytes = std::vector<std::uint8_t>;
 using ByteView = std::span<const std::uint8_t>;
-// A payload that several sessions send: packed once, never changed afterwards.
+// A payload that several sessions send: packed once, never changed.
 using SharedBytes = std::shared_ptr<const Bytes>;
 
 inline ByteView as_bytes(std::string_view text) {
@@ -28,8 +28,8 @@ inline std::string_view as_text(ByteView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Numbers in byte strings, little endian, unaligned. Plain copies: every platform Gleaner is built
-// for is little endian, and the assertion stops the first one that is not.
+// Numbers in byte strings, little endian, unaligned. Plain copies suffice: the assertion stops a
+// build for a platform that is not little endian.
 
 static_assert(std::endian::native == std::endian::little,
               "formats are little endian and written by plain copies");
@@ -51,7 +51,7 @@ void store_le(T value, std::uint8_t* target) {
   std::memcpy(target, &value, sizeof(T));
 }
 
-// The values' bytes as they stand in memory, which is how they travel.
+// The values' bytes in memory, which are also their wire form.
 template <typename T>
 ByteView bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
@@ -65,16 +65,16 @@ std::vector<T> values_of(ByteView bytes) {
   return values;
 }
 
-// Bytes as lower-case letters a to z and digits 2 to 7 (RFC 4648 without padding): safe in URLs and
-// shells, selected by a double click, and never mistaken for a flag.
+// Base32: bytes as letters a to z in lower case and digits 2 to 7 (RFC 4648 without padding), which
+// are safe in URLs and shells, selected by a double click, and never mistaken for a flag.
 
-// Characters that N bytes take.
+// Number of characters for `bytes` bytes.
 constexpr std::size_t base32_size(std::size_t bytes) {
   return (bytes * 8 + 4) / 5;
 }
 
 std::string to_base32(ByteView bytes);
-// Nullopt unless `text` is what to_base32() writes for some `bytes` bytes.
+// Nullopt unless `text` is what to_base32() returns for some `bytes` bytes.
 std::optional<Bytes> from_base32(std::string_view text, std::size_t bytes);
 
 }  // namespace gleaner

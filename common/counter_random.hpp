@@ -1,7 +1,7 @@
-// Counter-based randomness: a value is a hash of (seed, purpose, indices), never the state of a
-// shared generator, so it is the same whichever machine or thread asks for it and in whatever
-// order. The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast Splittable
-// Pseudorandom Number Generators, OOPSLA 2014), applied once per word.
+// Counter-based randomness: a value is a hash of (seed, purpose, indices), without the state of a
+// generator. So it does not depend on the machine, the thread or the order of requests. The hash is
+// the finaliser of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
+// OOPSLA 2014), applied once per word.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace gleaner {
 
-// One number a use. Append only: the values are part of what a seed means.
+// One number per use. Append only: the numbers determine the random values of a seed.
 enum class Purpose : std::uint64_t {
   kExampleOrder = 1,
   kNeuronOrder = 2,
@@ -43,7 +43,7 @@ constexpr std::uint64_t counter_random(std::uint64_t seed, Purpose purpose, std:
   return mix64(x ^ c);
 }
 
-// Uniform in [0, bound), bound > 0. The multiply-shift keeps a bias below bound / 2^64.
+// Uniform in [0, bound), bound > 0. The multiply-shift's bias is below bound / 2^64.
 constexpr std::uint64_t below(std::uint64_t random, std::uint64_t bound) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(random) * bound) >> 64);
@@ -55,7 +55,7 @@ constexpr float signed_unit(std::uint64_t random) {
          (1.0f / 8388608.0f);
 }
 
-// A sequential stream over counter_random, for shells and simulations that want "the next" value.
+// A sequential stream of counter_random, for shells and simulations.
 class Rng {
  public:
   Rng(std::uint64_t seed, Purpose purpose, std::uint64_t stream = 0)
@@ -78,9 +78,9 @@ class Rng {
   std::uint64_t counter_ = 0;
 };
 
-// A seeded bijection of [0, size) that needs no memory: a balanced Feistel network over the next
-// even power of two, with cycle walking (Black and Rogaway: Ciphers with Arbitrary Finite Domains,
-// CT-RSA 2002). Orders examples within an epoch and spreads labels over shards.
+// A seeded bijection of [0, size) without a table: a balanced Feistel network over the next even
+// power of two, with cycle walking (Black and Rogaway: Ciphers with Arbitrary Finite Domains,
+// CT-RSA 2002). It orders examples within an epoch and spreads labels over shards.
 class Permutation {
  public:
   // `key` is any 64-bit value, usually counter_random(seed, purpose, ...). size >= 1.

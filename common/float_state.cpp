@@ -6,10 +6,10 @@ namespace gleaner {
 namespace {
 
 #if defined(__x86_64__)
-constexpr std::uint32_t kMxcsrMask = 0xffc0;  // the others report exceptions
+constexpr std::uint32_t kMxcsrMask = 0xffc0;  // other bits report exceptions
 constexpr std::uint32_t kMxcsr = 0x1f80;
 constexpr std::uint16_t kX87Mask = 0x0f3f;
-constexpr std::uint16_t kX87 = 0x033f;  // of long double, with all its bits
+constexpr std::uint16_t kX87 = 0x033f;  // long double with full precision
 
 std::uint32_t read_mxcsr() {
   std::uint32_t word = 0;
@@ -91,9 +91,9 @@ Result<void> FloatWatch::check() {
   restore();
   if (changes_ < 2) return {};
   return Error{ErrorCode::kFault,
-               "something in this process changes how the processor rounds, again and again: " +
+               "something in this process repeatedly changes how the processor rounds: " +
                    float_state_difference(last_) +
-                   ". Results would not be those of other machines. Start the program without "
+                   ". Results would differ from other machines'. Start the program without "
                    "libraries that are loaded into it, such as by LD_PRELOAD"};
 }
 

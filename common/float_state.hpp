@@ -1,7 +1,6 @@
-// How the processor computes with floats, thread by thread: training gives the same bits only with
-// rounding to nearest, subnormals kept and exceptions that interrupt nothing. Libraries and drivers
-// change these registers of threads that call them, and on Linux a new thread begins with those of
-// the thread that starts it.
+// The processor's floating-point state, per thread. Training gives the same bits only with rounding
+// to nearest, subnormals kept and exceptions masked. Libraries and drivers may change these
+// registers in threads that call them, and on Linux a new thread inherits them.
 #pragma once
 
 #include <atomic>
@@ -12,41 +11,41 @@
 
 namespace gleaner {
 
-// The calling thread's registers in one number; flags that only report are left
-// out. x86: MXCSR, and the x87 control word from bit 32 on. aarch64: FPCR.
+// The calling thread's registers as one number, without flags that only report. x86: MXCSR, and the
+// x87 control word from bit 32 on. aarch64: FPCR.
 std::uint64_t read_float_state();
-// Changes nothing but what read_float_state() gives.
+// Changes only the bits that read_float_state() returns.
 void write_float_state(std::uint64_t state);
 
-// The state in which everything is computed.
+// The required state.
 std::uint64_t sound_float_state();
 
-// Puts the calling thread right. For the start of every thread that computes.
+// Sets the required state in the calling thread. Call at the start of every computing thread.
 void set_float_state();
 
-// Looks after threads that compute together. Any thread.
+// Watches the state of threads that compute together. Any thread.
 class FloatWatch {
  public:
-  // Puts the calling thread right where something has changed it, and remembers that. Costs a few
-  // nanoseconds.
+  // Corrects the calling thread's state if something has changed it, and remembers the change.
+  // Costs a few nanoseconds.
   void restore() {
     const std::uint64_t state = read_float_state();
     if (state != sound_float_state()) [[unlikely]]
       restore(state);
   }
 
-  // restore(), for the start of a piece of work. Whatever changed the state may do so in the middle
-  // of such a piece as well: an error (kFault), which names the register, when that happened twice.
+  // Calls restore() at the start of a piece of work. The cause of a change may also act in the
+  // middle of such work, so the second change is an error (kFault), which names the register.
   [[nodiscard]] Result<void> check();
 
  private:
   void restore(std::uint64_t state);
 
   std::atomic<std::uint32_t> changes_{0};
-  std::atomic<std::uint64_t> last_{0};  // the state that was found
+  std::atomic<std::uint64_t> last_{0};  // the last wrong state
 };
 
-// "MXCSR is 0x9fc0 and has to be 0x1f80", of a state that is not sound.
+// "MXCSR is 0x9fc0 and has to be 0x1f80", for a wrong state.
 std::string float_state_difference(std::uint64_t state);
 
 }  // namespace gleaner

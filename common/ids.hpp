@@ -1,6 +1,6 @@
-// Identities used across the whole system. Strong types, so that a shard cannot be passed where a
-// session is expected. Batches and rounds are positions in the run and take part in arithmetic, so
-// they are plain integers.
+// Identities of the whole system. Strong types prevent passing a shard where a session is expected.
+// Batches and rounds are positions in the run and take part in arithmetic, so they are plain
+// integers.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace gleaner {
 
 // A shard of a layer: output shards are 0 .. output_shards - 1, input shards follow them.
 enum class ShardId : std::uint32_t {};
-// One connection of a volunteer; never reused while the master lives.
+// One connection of a volunteer; not reused in a master's life.
 enum class SessionId : std::uint64_t {};
 enum class UnitId : std::uint64_t {};
-// Fencing token of a lease: grows with every grant of any shard, in one run for ever.
+// Fencing token of a lease: grows with every grant of any shard during the whole run.
 enum class LeaseEpoch : std::uint64_t {};
 
 // Position of a batch in the run, counted from 0 over all epochs.

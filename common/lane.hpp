@@ -1,6 +1,6 @@
-// The two lanes of a link. Frames of one lane arrive in the order of their sending; an urgent one
-// goes before every ordered one that has not begun to leave, so that bulk on its way delays
-// it by no more than a frame.
+// The two lanes of a link. Frames of one lane arrive in the order of sending. An urgent frame
+// overtakes all ordered frames that have not begun to leave, so it waits for at most one ordered
+// frame.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 namespace gleaner {
 namespace {
 
-// The least value of `file` in all groups around this process. In a container the path is that of
-// its root. `parse` says whether a file has one.
+// The smallest value of `file` in this process's group and all groups around it. A container sees
+// its own root. `parse` returns a file's value, if any.
 template <class T, class Parse>
 std::optional<T> least_of_groups(const std::string& root, const char* file, Parse parse) {
   std::optional<T> least;

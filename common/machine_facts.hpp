@@ -1,5 +1,4 @@
-// The machine as the system tells it, and the part of it that this process may use. Stateless; any
-// thread. any thread.
+// The machine, and the part of it that this process may use. Stateless; any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +8,25 @@
 namespace gleaner {
 
 struct MachineFacts {
-  std::uint32_t cores = 1;         // that this process may use
+  std::uint32_t cores = 1;         // usable by this process
   std::uint64_t memory_bytes = 0;  // of the machine, or of the control group if that is less
   std::string host_name;
 };
 
-// Asks the system.
 MachineFacts machine_facts();
 
-// Below, `root` stands before /proc and /sys; empty on a real machine.
-
-// The text of a small file there; nullopt where it cannot be read. At most 64 KiB.
+// `root` precedes /proc and /sys in the following functions; empty on a real machine.
+//
+// The text of a small file (at most 64 KiB); nullopt if it cannot be read.
 std::optional<std::string> read_text_file(const std::string& path);
-// The number after `key` in a text, and before anything else: "avg10=1.25" for "avg10=".
+// The number directly after `key` in a text: 1.25 for "avg10=" in "avg10=1.25".
 std::optional<double> number_after(const std::string& text, const std::string& key);
-// The control group of this process, "/user.slice/session-2.scope", in the one hierarchy of all
-// controllers; nullopt elsewhere.
+// The control group of this process, such as "/user.slice/session-2.scope", in the unified
+// hierarchy; nullopt elsewhere.
 std::optional<std::string> own_group(const std::string& root);
-// Processors' worth that the control group of this process allows: 1.5; nullopt without a limit.
+// Number of processors that the control group allows, such as 1.5; nullopt without a limit.
 std::optional<double> cpu_quota(const std::string& root);
-// Bytes of memory that it allows; nullopt without a limit.
+// Bytes of memory that the control group allows; nullopt without a limit.
 std::optional<std::uint64_t> memory_limit(const std::string& root);
 
 }  // namespace gleaner

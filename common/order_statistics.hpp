@@ -1,4 +1,4 @@
-// The middle of some values, and of all but one of them. Pure.
+// Medians, and the best of many values. Pure.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace gleaner {
 
-// For an even number of values it is the upper one of the two in the middle. Requires at least one.
+// The upper of the two middle values if their number is even. Requires at least one value.
 inline double median(std::vector<double> values) {
   GLEANER_CHECK(!values.empty());
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -19,19 +19,20 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
-// The median of some values, and those of what is left without one of them.
+// The median of some values, and the median without one of them.
 class Medians {
  public:
   explicit Medians(std::vector<double> values) : sorted_(std::move(values)) {
     std::sort(sorted_.begin(), sorted_.end());
   }
 
-  // Nullopt when there is none.
+  // Nullopt without values.
   [[nodiscard]] std::optional<double> all() const {
     return sorted_.empty() ? std::nullopt : std::optional(sorted_[sorted_.size() / 2]);
   }
 
-  // Without one that is `value`; nullopt when none is left. Requires such a value.
+  // The median without one value that equals `value`; nullopt without other values. Requires such a
+  // value.
   [[nodiscard]] std::optional<double> without(double value) const {
     if (sorted_.size() < 2) return std::nullopt;
     const auto place = std::lower_bound(sorted_.begin(), sorted_.end(), value) - sorted_.begin();
@@ -43,15 +44,13 @@ class Medians {
   std::vector<double> sorted_;
 };
 
-// The best of many, kept as a heap while they come.
-
-// Offers `found` to the `most` best so far, which are in no order. `comes_before(a, b)`: a is
+// Offers `found` to the heap `best` of at most `most` values. `comes_before(a, b)` means that a is
 // better.
 template <typename T, typename ComesBefore>
 void keep_best(std::vector<T>& best, std::size_t most, const T& found,
                const ComesBefore& comes_before) {
   if (best.size() == most) {
-    // The front is the one to go first.
+    // The front is the worst of the best.
     if (best.empty() || !comes_before(found, best.front())) return;
     std::ranges::pop_heap(best, comes_before);
     best.pop_back();

@@ -11,8 +11,8 @@ constexpr double kSqrt2 = 1.41421356237309504880;
 
 }  // namespace
 
-// With x = m * 2^e, m in [1/sqrt(2), sqrt(2)), and s = (m - 1) / (m + 1), |s| < 0.172:
-// ln m = 2 (s + s^3/3 + s^5/5 + ...), whose terms beyond s^21 are below 1e-18.
+// With x = m * 2^e, m in [1/sqrt(2), sqrt(2)), and s = (m - 1) / (m + 1), |s| < 0.172: ln m = 2 (s
+// + s^3/3 + s^5/5 + ...), where terms beyond s^21 are below 1e-18.
 double natural_log(double x) {
   constexpr std::uint64_t kMantissaMask = (std::uint64_t{1} << 52) - 1;
   constexpr std::uint64_t kExponentOfOne = std::uint64_t{1023} << 52;

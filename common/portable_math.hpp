@@ -6,8 +6,8 @@
 
 namespace gleaner {
 
-// Finite values beyond the format's range become its largest finite value (65504) of that sign, so
-// that a huge change is cut rather than turned into an infinity. NaN stays NaN.
+// Finite values beyond the range become the largest finite value (65504) of their sign: a huge
+// change is cut and does not become an infinity. NaN stays NaN.
 constexpr std::uint16_t to_half(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
@@ -48,8 +48,8 @@ constexpr bool is_finite_half(std::uint16_t half) {
   return (half & 0x7c00u) != 0x7c00u;
 }
 
-// A logarithm with the same bits on every machine: the C library's may differ in its last bit from
-// one to the next; this one is IEEE 754 operations in a written order. Any thread.
+// A logarithm with the same bits on every machine, by IEEE 754 operations in a fixed order; C
+// libraries differ in the last bit. Any thread.
 
 // Natural logarithm of a positive, normal x, to about 1e-15.
 double natural_log(double x);

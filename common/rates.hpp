@@ -1,6 +1,5 @@
-// How often something may happen, in all and for each address or invite that it comes from: a
-// number at once, after which a number per second comes back. Remembers only those that have spent
-// of late. One thread.
+// Rate limits of events, in total and per address or invite: a number at once, and a number per
+// second that comes back. Only recent spenders are remembered. One thread.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +27,7 @@ class RateBudget {
   RateBudget(Rate all, Rate per_address)
       : all_rate_(all), rate_(per_address), all_{all.at_once, {}} {}
 
-  // Takes one, for `address`; false when nothing is left for it or for all.
+  // Spends one unit for `address`; false when the address or the total has none left.
   bool spend(const std::string& address, Instant now) {
     refill(all_, all_rate_, now);
     if (spenders_.size() >= kAddressesMax) forget_the_idle(now);
@@ -56,7 +55,7 @@ class RateBudget {
     purse.at = now;
   }
 
-  // Addresses with a full purse; if there are none, all, so that the memory has a bound.
+  // Forgets addresses that may spend at_once again; if there are none, all, to bound the memory.
   void forget_the_idle(Instant now) {
     for (auto& [address, purse] : spenders_) refill(purse, rate_, now);
     std::erase_if(spenders_, [&](const auto& entry) { return entry.second.left >= rate_.at_once; });
@@ -69,11 +68,11 @@ class RateBudget {
   std::map<std::string, Purse> spenders_;
 };
 
-// How long to wait before trying again: exponential with jitter, so that a crowd of volunteers does
-// not return in step. Pure: randomness comes from the caller.
+// The delay before another attempt: exponential with jitter, so that a crowd of volunteers does not
+// return at the same time. Pure: randomness comes from the seed.
 class Backoff {
  public:
-  // Delays double from `first` to `longest`; each is drawn from the upper half of its range.
+  // Delays double from `first` to `longest`; each is random in the upper half of its range.
   Backoff(Millis first, Millis longest, std::uint64_t seed)
       : first_(first), longest_(longest), random_(seed, Purpose::kBackoff) {}
 
@@ -87,7 +86,7 @@ class Backoff {
     return Millis(floor + jitter);
   }
 
-  // After a success.
+  // Call after a success.
   void reset() { attempts_ = 0; }
 
   [[nodiscard]] std::uint32_t attempts() const { return attempts_; }
@@ -99,19 +98,18 @@ class Backoff {
   std::uint32_t attempts_ = 0;
 };
 
-// Keeps what passes below a rate, on average and within a frame: whoever wants to pass waits until
-// what passed before has been paid for with time. Shared by all who are to stay below the rate
-// together. One thread.
+// Limits a byte rate, on average and to the frame: a frame waits until the time that earlier frames
+// cost has passed. Sockets that share a pacer stay below the rate together. One thread.
 class Pacer {
  public:
   explicit Pacer(std::uint64_t bytes_per_second) : rate_(bytes_per_second) {
     GLEANER_CHECK(rate_ > 0);
   }
 
-  // When the next frame may begin; in the past: at once.
+  // When the next frame may begin; a past time means at once.
   [[nodiscard]] Instant ready() const { return paid_; }
 
-  // `bytes` begin to pass at `now`. Time in which nothing passed is not saved up.
+  // `bytes` begin to pass at `now`. Idle time is not saved up.
   void spend(std::size_t bytes, Instant now) {
     const auto micros = static_cast<std::int64_t>(bytes * 1'000'000 / rate_);
     paid_ = std::max(paid_, now) + Micros(micros);
@@ -122,25 +120,25 @@ class Pacer {
   Instant paid_{};
 };
 
-// Null, which is no limit, for nothing.
+// Null (no limit) without a value.
 inline std::shared_ptr<Pacer> make_pacer(std::optional<double> megabits_per_second) {
   if (!megabits_per_second) return nullptr;
   return std::make_shared<Pacer>(static_cast<std::uint64_t>(*megabits_per_second * 125'000));
 }
 
-// How fast a count grows, over the last seconds. One thread.
+// The growth rate of a count over the last seconds. One thread.
 class RateWindow {
  public:
   explicit RateWindow(Millis window) : window_(window) {}
 
-  // The count at `now`, which never goes back. A count that falls begins again.
+  // Adds the count at `now`; time never goes back. A count that falls begins again.
   void add(Instant now, std::uint64_t count) {
     if (!samples_.empty() && count < samples_.back().count) samples_.clear();
     samples_.push_back({now, count});
     while (samples_.size() > 2 && now - samples_[1].at >= window_) samples_.pop_front();
   }
 
-  // Nothing until a second of it has been seen.
+  // Nullopt until a second has been observed.
   [[nodiscard]] std::optional<double> per_second() const {
     if (samples_.size() < 2) return std::nullopt;
     const Sample& first = samples_.front();

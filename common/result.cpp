@@ -14,13 +14,13 @@ namespace {
 
 constexpr const char* kNoThread =
     "this user may start no more threads here (see ulimit -u, or TasksMax of the service): raise "
-    "that, or give --threads a smaller number. What was stored is whole";
+    "that, or give --threads a smaller number. The stored data is complete";
 
 const char* ended_program = "gleaner";
 
-// Loses nothing: the store takes a write as a whole or not at all.
+// Loses nothing: the store makes a write completely or not at all.
 [[noreturn]] void end_at_once() {
-  constexpr const char* kUnknown = "it could not go on; what was stored is whole";
+  constexpr const char* kUnknown = "it could not go on; the stored data is complete";
   if (std::current_exception()) {
     say_exception(ended_program, kUnknown);
   } else {

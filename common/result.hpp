@@ -9,14 +9,13 @@
 
 namespace gleaner {
 
-// Invariants of our own code. GLEANER_CHECK is on in every build: a run that computes something
-// wrong is worse than one that stops. Never reachable from a peer's input or a file's content.
-
 // Prints the broken invariant and aborts.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
 }  // namespace gleaner
 
+// Checks an invariant of our code, in every build: a wrong computation is worse than a stop. A
+// peer's input or a file's content must never reach a failing check.
 #define GLEANER_CHECK(condition)                               \
   do {                                                         \
     if (!(condition)) [[unlikely]]                             \
@@ -25,7 +24,7 @@ namespace gleaner {
 
 namespace gleaner {
 
-// Append only: the numbers travel in refusals and stand in the documentation.
+// Append only: refusals and documentation contain the numbers.
 enum class ErrorCode : std::uint16_t {
   kInvalidArgument = 1,  // a flag, key or value that cannot be used
   kInvalidData = 2,      // a malformed data file
@@ -37,9 +36,9 @@ enum class ErrorCode : std::uint16_t {
   kIdentity = 8,         // a store that belongs to another run
   kBusy = 9,             // another process holds the store, or a limit is reached
   kNotFound = 10,
-  kStaleLease = 11,  // the lease was revoked; its bearer must start afresh
-  kResources = 12,   // memory or disk does not suffice
-  kFault = 13,       // a result that differs from what the same work gave before
+  kStaleLease = 11,  // the lease was revoked; its holder must start afresh
+  kResources = 12,   // too little memory or disk
+  kFault = 13,       // the same work gave a different result before
   kFinished = 14,    // the run is complete
   kShuttingDown = 15,
   kDiskFull = 16,     // no room on the disk; nothing was written, try again when there is
@@ -109,7 +108,7 @@ class [[nodiscard]] Result<void> : public Result<Unit> {
   Result(Error error) : Result<Unit>(std::move(error)) {}  // NOLINT: implicit on purpose
 };
 
-// The meaning of the programs' exit status. Documented in every --help; append only.
+// Exit status of the programs, documented in every --help; append only.
 enum class ExitCode : int {
   kOk = 0,       // done, stopped cleanly, or nothing left to do
   kFailure = 1,  // none of the others
@@ -119,24 +118,22 @@ enum class ExitCode : int {
   kNetwork = 5,  // cannot listen or connect, or the peer refused for good
 };
 
-// The status for an error that nothing more is known about. kIo and kNotFound become kFailure: only
-// whoever touched the file knows whether it was data, store or network.
+// The status for an error without further knowledge. kIo and kNotFound become kFailure: only the
+// caller knows whether data, store or network failed.
 ExitCode exit_code_of(ErrorCode code);
 
-// snake_case name of a code, as it stands in events.
+// Name of a code in snake_case, for events.
 const char* error_name(ErrorCode code);
 
-// To be called in a handler of main's: says on standard error what exception has ended `program`;
-// where it was want of memory, in the words of `no_memory`.
+// Call in an exception handler of main: prints the exception that has ended `program` to standard
+// error, or `no_memory` for std::bad_alloc.
 int say_exception(const char* program, const char* no_memory);
 
 // The lines of --help that list the codes.
 const char* exit_code_help();
 
-// Ends in words what the system would end by a signal.
-
-// A file that may grow no further (ulimit -f) is an error of the write from now on, and what nobody
-// catches is told as say_exception() tells it. To be called once, before there are threads.
+// From now on, exceeding the limit of file sizes (ulimit -f) is a write error instead of a signal,
+// and uncaught exceptions are printed as in say_exception(). Call once, before threads start.
 void end_in_words(const char* program);
 
 }  // namespace gleaner

@@ -5,7 +5,7 @@
 namespace gleaner {
 namespace {
 
-// Bytes of the printable character that `text` begins with; 0 when there is none.
+// Bytes of the printable character at the front of `text`; 0 if there is none.
 std::size_t character_bytes(std::string_view text) {
   const auto first = static_cast<std::uint8_t>(text[0]);
   if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;

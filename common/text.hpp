@@ -1,4 +1,4 @@
-// Text from a peer ends up on terminals and in logs: it is valid UTF-8 without control characters.
+// Text for terminals and logs: a peer's text must be valid UTF-8 without control characters.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,18 +10,16 @@
 
 namespace gleaner {
 
-// A number of things, in words.
-
-// "1 shard", "2 shards".
+// A number with its noun: "1 shard", "2 shards".
 inline std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-// True when `text` is well-formed UTF-8 (no overlong forms, surrogates or numbers beyond U+10FFFF)
+// Whether `text` is well-formed UTF-8 (no overlong forms, surrogates or numbers beyond U+10FFFF)
 // without the control characters U+0000-001F and U+007F-009F.
 bool is_printable(std::string_view text);
 
-// `text` made printable: what is not becomes '?', and it is cut to `bytes_max` between characters.
+// Replaces other characters by '?', and cuts the text to `bytes_max` between characters.
 std::string printable(std::string_view text, std::size_t bytes_max);
 
 }  // namespace gleaner

@@ -44,7 +44,7 @@ void ThreadPool::parallel_for(std::size_t count, const LoopBody& body) {
     }
     return;
   }
-  // For want of memory, say. What has not begun by then is left out.
+  // For example without memory. Calls that have not begun by then are left out.
   std::exception_ptr failure;
   const auto guarded = [&](std::size_t index, unsigned worker) {
     try {

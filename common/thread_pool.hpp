@@ -16,9 +16,9 @@
 
 namespace gleaner {
 
-// A gate that compute threads pass between two blocks of their work. While it is closed they wait
-// there, so that a piece of work stops within one block and goes on later without losing a bit.
-// Any thread may call anything.
+// A gate that compute threads pass between two blocks of their work. They wait while the gate is
+// closed, so that work stops within a block and continues later without a loss. Any thread may call
+// anything.
 class PauseGate {
  public:
   void close() {
@@ -41,7 +41,7 @@ class PauseGate {
     for (std::uint32_t seen = turns_; seen % 2 == 1; seen = turns_) turns_.wait(seen);
   }
 
-  // Waits while the gate is closed, and `is_stopped` is not set; who sets it wakes the threads.
+  // Waits while the gate is closed and `is_stopped` is not set. Setting it requires wake().
   void pass(const std::atomic<bool>& is_stopped) {
     for (std::uint32_t seen = turns_; seen % 2 == 1 && !is_stopped; seen = turns_) {
       turns_.wait(seen);
@@ -53,16 +53,16 @@ class PauseGate {
     turns_.notify_all();
   }
 
-  // How long it has been closed in all, up to the last time it was opened.
+  // Total time closed, up to the last opening.
   [[nodiscard]] Micros closed_for() const { return Micros(closed_us_.load()); }
 
  private:
-  std::atomic<std::uint32_t> turns_{0};  // odd while it is closed
+  std::atomic<std::uint32_t> turns_{0};  // odd while closed
   std::atomic<std::int64_t> closed_at_us_{0};
   std::atomic<std::int64_t> closed_us_{0};
 };
 
-// How long work behind a gate takes, without the time for which the gate was closed.
+// Time of work behind a gate, without the time in which the gate was closed.
 class WorkTimer {
  public:
   explicit WorkTimer(const PauseGate& gate)
@@ -80,8 +80,7 @@ class WorkTimer {
   Micros closed_;
 };
 
-// The body of a loop, called with an index, borrowed: unlike a std::function it takes no memory of
-// its own.
+// A borrowed loop body, called with an index; unlike std::function it allocates nothing.
 class LoopBody {
  public:
   template <typename Body>
@@ -99,29 +98,29 @@ class LoopBody {
 
 class ThreadPool {
  public:
-  // threads >= 1, the caller of `parallel_for` included. Those that are started give way by `nice`
-  // (priority.hpp); if `is_pinned`, each stays on a processor, from the second on.
+  // threads >= 1, including the caller of `parallel_for`. The other threads have the niceness
+  // `nice` (priority.hpp) and, if `is_pinned`, stay on one processor each, from the second on.
   explicit ThreadPool(unsigned threads, int nice = 0, bool is_pinned = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // Calls body(index, worker) once for every index < count, in any order and on any worker
-  // < threads(), and returns when all calls have. Nothing numeric may depend on `worker`.
-  // What a call throws is thrown here when all have ended. Not reentrant; one caller at a time.
-  // Every worker passes gate() before each call.
+  // Calls body(index, worker) once for every index < count, in any order and on any worker <
+  // threads(), and returns after all calls. No number may depend on `worker`. An exception of a
+  // call is rethrown when all calls have ended. Not reentrant; one caller at a time. Every worker
+  // passes gate() before each call.
   void parallel_for(std::size_t count, const LoopBody& body);
 
-  // Closed from another thread, it holds a loop up between two of its calls.
+  // Another thread may close it to stop a loop between two calls.
   [[nodiscard]] PauseGate& gate() { return gate_; }
 
-  // Every worker is put right before it takes part in a loop.
+  // Corrects every worker's state before the worker takes part in a loop.
   [[nodiscard]] FloatWatch& float_watch() { return float_watch_; }
 
   [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
  private:
-  // Ends the threads that were started.
+  // Ends the started threads.
   void end();
   void work(unsigned worker);
   void drain(unsigned worker);

@@ -19,8 +19,8 @@ RunFacts run_facts(const MasterConfig& config, const RunData& data);
 // sees it, and this machine may have other users: the page says where the line is to be had.
 std::string join_command(const MasterConfig& config, const std::string& where);
 
-// Shows what the recipe chose for a new run, the run that starts from `checkpoint`, and where its
-// page is; `web` may be null.
+// Shows the recipe's choices for a new run, the run that starts from `checkpoint`, and its page's
+// address. `web` may be null.
 void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,
               const RunWeb* web, Console& console);
 

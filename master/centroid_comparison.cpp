@@ -11,16 +11,16 @@
 namespace gleaner {
 namespace {
 
-// Standard deviations on either side of the mean that hold 95 % of a normal distribution.
+// A normal distribution has 95 % within this number of standard deviations of its mean.
 constexpr double kDeviations95 = 1.96;
-// About ten seconds. One that makes a centroid waits for memory and takes four times as long as one
-// that scores an example (3,000,000 examples of 44 features, 670,091 labels).
+// About ten seconds. A training example of the centroids waits for memory, and takes four times as
+// long as a scored example (3,000,000 examples of 44 features, 670,091 labels).
 constexpr double kAdditionsMax = 8e9;
 constexpr double kCentroidAddition = 4;
-// Fewer show nothing but a difference that nobody overlooks.
+// With fewer examples only an obvious difference would show.
 constexpr double kComparedMin = 200;
 
-// How many of `examples` can be compared; 0: too few to say anything.
+// How many of `examples` can be compared; 0: too few to show anything.
 std::size_t affordable(const NearestCentroids::Work& work, std::size_t examples) {
   const double left = kAdditionsMax - kCentroidAddition * work.of_centroids;
   if (left >= work.per_example * static_cast<double>(examples)) return examples;
@@ -40,7 +40,7 @@ Result<CentroidComparison> compare_with_centroids(const PackedDataset& train,
                                                   std::span<const JudgedExample> judged,
                                                   std::uint64_t memory_bytes,
                                                   const std::atomic<bool>& is_stopping) {
-  // Training examples are read in no order: from a disk that would take hours.
+  // Training examples are read in random order: from a disk that would take hours.
   if (bytes_needed(train) > memory_bytes / 2) {
     return Error{ErrorCode::kResources, "the training data fills this machine's memory"};
   }
@@ -56,7 +56,7 @@ Result<CentroidComparison> compare_with_centroids(const PackedDataset& train,
   if (!nearest) return nearest.error();
   std::uint64_t network = 0;
   std::uint64_t centroid = 0;
-  std::uint64_t only_one = 0;  // of the two was right
+  std::uint64_t only_one = 0;  // examples that only one of the two got right
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const bool is_hit = std::ranges::binary_search(examples[i].labels, (*nearest)[i].front());
     network += judged[i].is_hit;

@@ -1,5 +1,6 @@
-// At the end of a run: is the network at least as good as the nearest label centroids, which need
-// no training? Asked of the same test examples, so that a difference of one percent shows in 4,000.
+// At the end of a run the network is compared with the nearest label centroids, which need no
+// training. Both answer the same test examples, so that a difference of one percent shows in 4,000
+// examples.
 #pragma once
 
 #include <atomic>
@@ -15,16 +16,16 @@
 
 namespace gleaner {
 
-// Compares as many of `judged`, from the first on, as ten seconds allow. The error says why there
-// is no comparison: the training data cannot be read, it is too large, or `is_stopping` was set.
-// Any thread; `train` and the test set are only read.
+// Compares the first examples of `judged`, as many as ten seconds allow. An error names the reason
+// for no comparison: the training data cannot be read, it is too large, or `is_stopping` was set.
+// Any thread; only reads `train` and the test set.
 Result<CentroidComparison> compare_with_centroids(const PackedDataset& train,
                                                   std::span<const JudgedExample> judged,
                                                   std::uint64_t memory_bytes,
                                                   const std::atomic<bool>& is_stopping);
 
-// Sets what the nearest label centroids get on the examples that the last evaluation has judged;
-// where that is not known, the console says why.
+// Sets the figures of the nearest label centroids on the examples that the last evaluation judged.
+// If there are none, tells the console why.
 void compare_with_centroids(RunFinished& finished, const PackedDataset& train,
                             std::span<const JudgedExample> judged, const ServingLoop& aside,
                             Console& console);

@@ -36,7 +36,7 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   static_cast<CoreSettings&>(core) = config.core;
   core.audit_secret = random_bits();
   core.kernels = own_digests();
-  // Local volunteers die with the master: there is nobody to wait for.
+  // Local volunteers end with the master: there is nobody to wait for.
   if (config.network.listen.empty()) core.rejoin_grace = Millis(0);
   if (is_wide(data.model)) {
     core.shard_bytes = WideTrainer::shard_bytes(data.model, data.wide_weights);

@@ -15,7 +15,7 @@ std::string run_title(const MasterConfig& config);
 
 CoreConfig core_config(const MasterConfig& config, const RunData& data);
 
-// The one that was given, or that of a run whose length the recipe chose.
+// The configured patience, or the patience of a run whose length the recipe chose.
 Patience patience_of(const MasterConfig& config);
 
 }  // namespace gleaner

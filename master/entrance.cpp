@@ -12,13 +12,13 @@
 namespace gleaner {
 namespace {
 
-// The memory that all unfinished messages of volunteers may take together. Commits and hand-overs
-// come in parts that are far smaller.
+// Bytes of all volunteers' unfinished messages together. Parts of commits and hand-overs are far
+// smaller.
 constexpr std::size_t kUnfinishedBytesMax = std::size_t{128} << 20;
-// All messages that wait to be sent may take together what may wait for this many volunteers.
+// Bytes that wait to be sent to all volunteers together, as a multiple of one volunteer's limit.
 constexpr std::size_t kFullQueuesMax = 16;
 
-// Warnings about connections that come to nothing.
+// Limits warnings about failed connections.
 constexpr Millis kStrangerLogPeriod{60'000};
 constexpr std::size_t kStrangerLogLines = 20;
 

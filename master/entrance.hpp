@@ -1,6 +1,5 @@
-// Where volunteers and tools come in: the port, the lobby in which connections wait until they have
-// said who they are, encryption, and the gate that decides as whom each takes part. I/O thread
-// only.
+// The entrance of volunteers and tools: the port, encryption, the lobby for connections that have
+// not introduced themselves, and the gate that decides their standing. I/O thread only.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -23,9 +22,7 @@
 
 namespace gleaner {
 
-// Limits of connections, from the master's configuration.
-
-// Without the key to encrypt with.
+// Limits of connections from the master's configuration; the key is missing.
 TcpLinkOptions link_options(const MasterConfig& config);
 LobbyLimits lobby_limits(const MasterConfig& config);
 
@@ -36,19 +33,18 @@ class Entrance {
     Gate::Observer gate;
   };
 
-  // All of it outlives the entrance.
-  // `store` leads to the folder with the keys.
+  // All of it outlives the entrance. `store` leads to the folder of the keys.
   Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, std::string store,
            Console& console);
 
-  // Listens at network.listen, which names the port taken from then on. Where it is empty, a free
-  // port of this machine alone takes questions, encrypted; on a machine without a loopback, none.
+  // Listens at network.listen, and stores the port in use there. If network.listen is empty, a free
+  // port of this machine alone takes questions, encrypted; no port on a machine without loopback.
   Result<void> open(Observer observer);
   void close();
 
   [[nodiscard]] bool is_open() const { return acceptor_.has_value(); }
 
-  // Null where it is not open, or does not encrypt.
+  // Null if the entrance is not open or does not encrypt.
   [[nodiscard]] const KeyPair* key() const { return is_open() ? gate_->key() : nullptr; }
 
   // Requires is_open().
@@ -60,16 +56,16 @@ class Entrance {
   // HOST:PORT at which it listens. Requires is_open().
   [[nodiscard]] std::string address() const;
 
-  // HOST:PORT that join lines name. Empty before open(), and without network.listen.
+  // HOST:PORT in join lines. Empty before open(), and without network.listen.
   [[nodiscard]] const std::string& where() const { return where_; }
 
-  // Keeps out whose answers were false, and says so where their invite is suspended for it.
+  // Bans a volunteer whose answers were false, and logs the suspension of its invite. Requires
   // Requires is_open().
   void keep_out(const KeyId& key, InviteId invite, const std::string& name,
                 const std::string& what);
 
-  // Logs something about a connection, not without end: strangers decide how often it happens.
-  // `text` begins with ADDRESS:PORT when it is about somebody; the port changes with every attempt.
+  // Logs a sentence about a connection, at a limited rate: strangers decide how often it happens.
+  // `text` begins with ADDRESS:PORT if it is about a peer; the port changes with every attempt.
   void warn_of_stranger(const std::string& text);
 
  private:
@@ -83,7 +79,7 @@ class Entrance {
   std::optional<asio::ip::tcp::acceptor> acceptor_;
   std::string where_;
   std::unique_ptr<Gate> gate_;
-  std::optional<TlsContext> tls_;  // where it encrypts; outlives the links
+  std::optional<TlsContext> tls_;  // set if it encrypts; outlives the links
   std::optional<Lobby> lobby_;
   LogThrottle stranger_log_;
 };

@@ -8,19 +8,19 @@ namespace gleaner {
 namespace {
 
 constexpr double kFractionOfTraining = 0.1;
-// Fewer would leave P@1 uncertain by more than three percent either way.
+// With fewer examples P@1 would be uncertain by more than three percent either way.
 constexpr std::uint64_t kExamplesMin = 1000;
-// Training passes over the row of an active neuron: for its score, for the gradient of the hidden
-// layer, and for its update.
+// Training passes over an active neuron's row three times: for the score, for the hidden layer's
+// gradient and for the update.
 constexpr double kTrainingPasses = 3;
-// A multiplication of exact scoring costs a fourth of one of training. Scoring goes through the
-// rows in order and uses a block of them for many examples while it is in the cache; training
-// fetches scattered rows from memory. (machine_bench: a visit of two to a row costs 42 ns in
-// three passes, a score 3.4 ns.)
+// A multiplication of exact scoring costs a fourth of a multiplication of training. Scoring goes
+// through the rows in order and uses a cached block of them for many examples; training fetches
+// scattered rows. (machine_bench: an example's visit to a row costs 42 ns in three passes, a score
+// 3.4 ns.)
 constexpr double kScoringDiscount = 4;
 
-// Neurons of the output layer that an example trains, besides its true labels. What the tables
-// find is known only later; they are taken to fill the active set.
+// Output neurons that an example trains besides its true labels. The tables' choices are known only
+// later; they are assumed to fill the active set.
 double negatives(const ModelConfig& model) {
   const double labels = model.labels;
   if (model.sampling == Sampling::kAll) return labels;
@@ -36,7 +36,7 @@ std::uint64_t evaluation_sample(const ModelConfig& model, std::uint64_t label_en
   const std::uint32_t epochs =
       every_epochs == 0 ? model.epochs
                         : std::min(model.epochs, std::max(every_epochs, epochs_per_round(model)));
-  // The width of the hidden layer is a factor of both kinds of work, so it is left out.
+  // The hidden layer's width is a factor of both kinds of work, and is left out.
   const double neurons_trained = epochs * (static_cast<double>(model.points) * negatives(model) +
                                            static_cast<double>(label_entries));
   const double training = neurons_trained * kTrainingPasses;

@@ -9,13 +9,13 @@
 namespace gleaner {
 namespace {
 
-// Examples a second over all rounds that were timed; negative when none was.
+// Examples per second over all timed rounds; negative if there are none.
 double speed_over(const std::vector<RoundRecord>& history, const RunPlan& plan) {
   double seconds = 0;
   BatchIndex before = 0;
   std::uint64_t examples = 0;
   for (const RoundRecord& record : history) {
-    // Rounds are what was timed; a round's examples follow from the plan.
+    // Rounds are timed; a round's number of examples follows from the plan.
     std::uint64_t in_round = 0;
     for (BatchIndex batch = before; batch < record.batches; ++batch) {
       in_round += plan.examples_in(batch);

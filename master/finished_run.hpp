@@ -10,11 +10,11 @@
 
 namespace gleaner {
 
-// The run as a reader finds it under the name of its folder. kIdentity when the folder is not in
-// its place, kCorrupt when what is there is not at the checkpoint of `run`, which wrote it.
+// Opens the run by the name of its folder, as a reader would. kIdentity when the folder is not in
+// its place; kCorrupt when its contents are not at the checkpoint of `run`, which wrote them.
 Result<std::unique_ptr<RunStore>> read_whole(const RunStore& run, const HeldFolder& folder);
 
-// Fills all fields but store, best_store, seconds and already. `run` is as read_whole() gives it.
+// Fills all fields but store, best_store, seconds and already. `written` is the run's own store.
 Result<RunFinished> finished_run(const RunStore& written, const HeldFolder& folder);
 
 }  // namespace gleaner

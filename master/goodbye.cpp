@@ -14,7 +14,7 @@ namespace {
 
 Checked checked_of(const Standing& standing, AuditMode audit, bool is_finished) {
   if (standing.is_trusted || audit == AuditMode::kOff) return Checked::kNone;
-  // Work of the open round may not have been done again yet.
+  // Audits of work in the open round may be missing.
   return audit == AuditMode::kAll && is_finished ? Checked::kAll : Checked::kSome;
 }
 
@@ -76,7 +76,7 @@ void ThanksBook::thank(Goodbye& goodbye, const Standing& standing, const KeyPair
 
 Goodbye Farewell::answer(const Message& first) {
   if (const auto* hello = std::get_if<Hello>(&first)) {
-    // The later ones of one name are numbered.
+    // Later volunteers of one name have a number appended.
     std::erase_if(lost_, [&](const auto& lost) {
       return lost.first == hello->name || lost.first.starts_with(hello->name + " ");
     });

@@ -23,17 +23,17 @@ namespace gleaner {
 // thanked for all of that.
 class ThanksBook {
  public:
-  // `accounts` are those that the store held when the core began; `audit` is what becomes of the
-  // work of strangers.
+  // `accounts` are those in the store when the core began. `audit` tells how strangers' work is
+  // audited.
   ThanksBook(std::string run, AuditMode audit, const std::vector<AccountRecord>& accounts);
 
-  // Before the core's effects are performed: records that end would be missing later.
+  // To be called before the core's effects are performed: final records are gone afterwards.
   void note(const Effects& effects);
 
-  // Completes what the core says of its own life, and signs it. Takes the thanks out where nobody
-  // is to be thanked: without a `key`, and a local volunteer.
+  // Adds earlier starts' work to the core's thanks, and signs them. Removes the thanks without a
+  // `key` and for a local volunteer.
   void complete(Goodbye& goodbye, const Standing& standing, const KeyPair* key) const;
-  // As complete(), for a volunteer that comes after the end; `records` are the core's last ones.
+  // Completes the thanks for a volunteer that comes after the end; `records` are the core's last
   void thank(Goodbye& goodbye, const Standing& standing, const KeyPair* key,
              const std::vector<AccountRecord>& records) const;
 
@@ -42,7 +42,7 @@ class ThanksBook {
 
   const std::string run_;
   const AuditMode audit_;
-  std::map<KeyId, AccountRecord> earlier_;  // without what the core's present records say
+  std::map<KeyId, AccountRecord> earlier_;  // without the work in the core's present records
 };
 
 class Farewell {
@@ -53,15 +53,15 @@ class Farewell {
     if (!left.polite) lost_[left.name] = monotonic_now();
   }
 
-  // Answers the first message of a connection that comes after the end.
+  // The answer to the first message of a connection after the end.
   [[nodiscard]] Goodbye answer(const Message& first);
 
-  // Lets `io` take connections until all that were lost lately have come back, somebody asks to
+  // Runs `io` until all lately lost volunteers have come back, somebody asks to end, or `most` has
   // end, or `most` has passed. The console says so, if there is anybody to wait for.
   void wait(asio::io_context& io, Millis most, const bool& is_asked_to_end, Console& console);
 
  private:
-  std::map<std::string, Instant> lost_;  // by name, since when
+  std::map<std::string, Instant> lost_;  // by name: when it was lost
 };
 
 }  // namespace gleaner

@@ -16,7 +16,7 @@ namespace gleaner {
 LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
                                  const LocalVolunteersOptions& options)
     : present_(options.count) {
-  // Their accounts are those of this machine over all starts, hence fixed identities.
+  // Fixed identities: their accounts count this machine's work over all starts.
   const Hello measured = volunteer::make_hello("", "", options.threads, options.memory_bytes);
   for (std::uint32_t i = 1; i <= options.count; ++i) {
     const std::string name = options.is_referee ? "referee" : fmt::format("local-{}", i);

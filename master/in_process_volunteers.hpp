@@ -1,5 +1,5 @@
-// The volunteers of the master's own process: those that were asked for, the one that trains while
-// nobody else is here, and the referee of audits. I/O thread only.
+// Volunteers in the master's own process: the volunteers of `run.local`, the fallback that trains
+// while nobody else is here, and the referee of audits. I/O thread only.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -20,15 +20,15 @@
 
 namespace gleaner {
 
-// When the master's own volunteer takes part, so that a run that nobody helps goes on. Pure;
-// whether it takes part changes when something is computed, never what.
+// Decides when the fallback takes part, so that a run without volunteers goes on. Pure; affects
+// when work is computed, never what.
 class Fallback {
  public:
   // Takes over when nobody has been here for `patience`, and steps back when somebody has been here
-  // for as long, so that a volunteer that comes and goes does not make it flap.
+  // for as long: a volunteer that comes and goes does not make it flap.
   explicit Fallback(Millis patience) : patience_(patience) {}
 
-  // To be called a few times a second with the number of other volunteers that are connected.
+  // To be called a few times a second with the number of other connected volunteers. Returns
   // Returns whether the master's own is to take part from now on.
   bool observe(std::uint32_t others, Instant now) {
     const bool wants_change = (others == 0) != takes_part_;
@@ -45,22 +45,22 @@ class Fallback {
 
  private:
   const Millis patience_;
-  std::optional<Instant> since_;  // since when the present state is the wrong one
+  std::optional<Instant> since_;  // when the wish to change began
   bool takes_part_ = false;
 };
 
-// Volunteers inside the master's process: the same cores, executors and messages, over memory
-// links. I/O thread only.
+// Volunteers in the master's process: the same cores, executors and messages, over memory links.
+// I/O thread only.
 struct LocalVolunteersOptions {
   std::uint32_t count = 1;
   std::uint32_t threads = 1;       // of each
   std::uint64_t memory_bytes = 0;  // of each
   Millis retry_first{500};
-  volunteer::OwnDatasets datasets{};  // that they need not be sent
-  bool is_referee = false;            // it decides audits, and is lent nothing else
-  // A volunteer gave up for good, which only a defect can make it do.
+  volunteer::OwnDatasets datasets{};  // data sets that need not be sent
+  bool is_referee = false;            // repeats disputed work and holds no shards
+  // A volunteer has given up for good, which only a defect can cause.
   std::function<void(const std::string& name, const Error& error)> on_failure;
-  // Each of them has left after stop().
+  // All of them have left after stop().
   std::function<void()> on_left;
 };
 
@@ -69,7 +69,7 @@ class LocalVolunteers {
   // `runner` outlives this.
   LocalVolunteers(asio::io_context& io, CoreRunner& runner, const LocalVolunteersOptions& options);
   void start();
-  // Asks them to hand their shards over and leave; `on_left` tells when they have.
+  // Asks them to hand their shards over and leave. `on_left` is called when they have.
   void stop(const std::string& reason);
 
  private:
@@ -79,20 +79,20 @@ class LocalVolunteers {
 
 class InProcessVolunteers {
  public:
-  // All but `on_failure` outlive it. Each volunteer has `threads`. `on_failure` is called when one
-  // gave up for good, which only a defect can make it do.
+  // All but `on_failure` outlive it. Each volunteer has `threads`. `on_failure` is called when a
+  // volunteer has given up for good, which only a defect can cause.
   InProcessVolunteers(asio::io_context& io, CoreRunner& runner, const MasterConfig::Run& config,
                       const volunteer::OwnDatasets& datasets, std::uint32_t threads,
                       Console& console, std::function<void(const Error&)> on_failure);
 
-  // Starts `run.local` of them.
+  // Starts the volunteers of `run.local`.
   void start();
-  // Starts the one that decides audits when no other trusted volunteer is here. It stays until the
-  // end; a second call does nothing.
+  // Starts the referee, which stays until the end. A second call does nothing.
+  // Starts the referee, which stays until the end. A second call does nothing.
   void start_referee();
-  // To be called a few times a second: begins and ends `run.fallback_local_s`.
+  // To be called a few times a second: starts and ends the fallback of `run.fallback_local_s`.
   void observe(const RunProgress& now);
-  // They end at once. What they have posted may still run afterwards, so that this must outlive it.
+  // Ends them at once. Their posts may still run afterwards, so that this must outlive the loop.
   void end();
 
  private:

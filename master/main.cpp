@@ -1,4 +1,4 @@
-// gleaner-master: wiring only.
+// gleaner-master: wires the parts together.
 #include <cstdio>
 #include <exception>
 #include <string>

@@ -39,7 +39,7 @@ namespace gleaner {
 namespace {
 
 constexpr Millis kProgressPeriod{200};
-// How long goodbyes may take to leave.
+// Time for goodbyes to leave.
 constexpr std::chrono::seconds kFarewell{3};
 
 // How the process ends; nullopt: the run goes on from its checkpoint.
@@ -55,8 +55,8 @@ class MasterRun {
 
  private:
   // -- the steps of a run
-  // Leaves the store at the checkpoint to begin from: without what banned volunteers did unaudited,
-  // and with what an earlier start left staged, of which it returns the commits that count.
+  // Leaves the store at the checkpoint from which the run goes on: without unaudited work of banned
+  // volunteers, and with settled commits of an earlier start, which it returns.
   Result<std::vector<SettledRound>> settle();
   [[nodiscard]] bool is_complete(const ResumePoint& resume) const;
   void make_core(const ResumePoint& resume, bool goes_on);
@@ -138,7 +138,7 @@ MasterRun::MasterRun(MasterConfig& config, const RunData& data, const StoreInFol
         if (!done_) runner_->fail(error);
       }) {}
 
-// How much is logged of connections that nobody introduced is up to strangers: it has a bound.
+// Strangers decide how many connections fail to introduce themselves, so that their log is bounded.
 void MasterRun::report(const Notice& notice) {
   if (const auto* line = std::get_if<LogLine>(&notice); line && line->kind == "turned_away") {
     return entrance_.warn_of_stranger(line->message);
@@ -196,7 +196,7 @@ void MasterRun::publish_web() {
   web_->publish(runner_->status(), runner_->accounts(), entrance_.bans(), monotonic_now());
 }
 
-// Before the store is another thread's.
+// To be called before the storage thread uses the store.
 Result<void> MasterRun::begin_web() {
   if (web_ == nullptr) return {};
   auto history = store_.history();
@@ -210,7 +210,7 @@ Result<void> MasterRun::begin_web() {
 
 Ending MasterRun::fail(const Error& error, ExitCode exit) {
   if (needs_room(error.code)) return error;
-  // Whatever failed: a store that is not in its place is why.
+  // If the store is not in its place, this is the cause of any failure.
   const auto in_place = folder_.check();
   const RunFailed failed =
       in_place ? RunFailed{error, exit} : RunFailed{in_place.error(), ExitCode::kStore};
@@ -226,7 +226,7 @@ Ending MasterRun::conclude_finished(bool already) {
   finished->test_points = data_.test ? data_.test->points() : 0;
   finished->already = already;
   finished->recipe = data_.recipe.recipe;
-  // Only news where the last evaluation took place in this process.
+  // News only if this process made the last evaluation.
   if (!already && !worker_.judged().empty()) {
     compare_with_centroids(*finished, *data_.train, worker_.judged(), {io_, signals_}, console_);
   }
@@ -295,7 +295,7 @@ void MasterRun::end_backups() {
   }
   backups.reset();
   io_.restart();
-  io_.poll();  // shows what became of the last one
+  io_.poll();  // shows the outcome of the last task
 }
 
 bool MasterRun::is_complete(const ResumePoint& resume) const {
@@ -307,7 +307,7 @@ bool MasterRun::is_complete(const ResumePoint& resume) const {
 void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
   CoreConfig core = core_config(config_, data_);
   core.holds_unaudited = has_kept_to_go_back(config_.run.store);
-  if (goes_on) core.min_volunteers = 1;  // they have been here
+  if (goes_on) core.min_volunteers = 1;  // they have been here before
   core_.emplace(data_.model, std::move(core), resume);
   persister_.emplace(
       store_, &wall_seconds, [this](RoundIndex checkpoint) { keeper_.folded(checkpoint); },
@@ -399,7 +399,7 @@ Ending MasterRun::run(bool goes_on) {
   if (!settled) return fail(settled.error(), ExitCode::kStore);
   const auto resume = read_resume_point(store_, std::move(*settled));
   if (!resume) return fail(resume.error(), ExitCode::kStore);
-  // The last start may have stored the evaluation and not kept the checkpoint.
+  // The last start may have stored the evaluation without keeping the checkpoint.
   if (resume->is_evaluated) keeper_.evaluated();
   if (is_complete(*resume)) return conclude_finished(true);
 
@@ -412,7 +412,8 @@ Ending MasterRun::run(bool goes_on) {
   auto opened = entrance_.open({[this](Arrival arrival) { runner_->receive(std::move(arrival)); },
                                 {[this](const Gate::Verdict& verdict) { runner_->expel(verdict); },
                                  [this](const KeyId& key, const std::string& name) {
-                                   // Whoever banned it has its answer first.
+                                   // Later, so that the administrator who bans it gets the answer
+                                   // first.
                                    asio::post(io_, [this, key, name] {
                                      if (!done_) runner_->ban(key, name);
                                    });

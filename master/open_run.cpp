@@ -21,13 +21,13 @@
 namespace gleaner {
 namespace {
 
-// However many ask on the page, it costs the run this much of one processor, on a thread that gives
-// way to all others, and about this much memory while they ask.
+// Bounds the cost of questions from the page: this fraction of a processor, on a thread that gives
+// way to all others, and about this much memory.
 constexpr AnswerLimits kPredictLimits{0.02, 5, 16};
 constexpr std::uint64_t kPredictInputBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kPredictKeptBytesMax = std::uint64_t{256} << 20;
 
-// Reads the store beside the run, as gleaner predict does.
+// Reads the store beside the run, like gleaner predict.
 std::unique_ptr<PredictDesk> predict_desk(const MasterConfig& config, const ModelConfig& model) {
   AnsweringOptions options;
   options.nice = kNiceMax;
@@ -71,7 +71,7 @@ class OpenedRun {
  private:
   // An error means that there is no room.
   Result<ExitCode> open_and_run();
-  // An error of its settings; where it cannot be had for another reason, the run does without.
+  // An error names a wrong setting. If the page fails for another reason, the run does without it.
   Result<void> open_web();
   ExitCode stopped();
 
@@ -81,9 +81,10 @@ class OpenedRun {
   const RoundIndex rounds_;
   RoundIndex checkpoint_ = 0;  // when the store was last seen
   RoomWanted room_{config_.run.disk_reserve};
-  std::shared_ptr<HeldFolder> folder_;  // the store's, also while it is closed for want of room
+  // the store's; held also while the store is closed for lack of room
+  std::shared_ptr<HeldFolder> folder_;
   std::optional<Pause> pause_;
-  std::unique_ptr<RunWeb> web_;  // the page; outlives a store that is closed for want of room
+  std::unique_ptr<RunWeb> web_;  // the page; outlives a store that is closed for lack of room
 };
 
 }  // namespace
@@ -131,7 +132,7 @@ ExitCode OpenedRun::stopped() {
   return ExitCode::kOk;
 }
 
-// A run without its page is a run all the same.
+// A run goes on without its page.
 Result<void> OpenedRun::open_web() {
   if (config_.network.http.empty()) return {};
   std::optional<ServedProgram> program;
@@ -171,7 +172,7 @@ ExitCode OpenedRun::run() {
       if (web_) web_->publish_paused(exit.error().message, monotonic_now());
       return is_in_place();
     });
-    // Otherwise the next opening says what has become of the folder.
+    // Otherwise the next opening reports the state of the folder.
     if (!has_room && is_in_place()) return stopped();
   }
 }

@@ -1,5 +1,5 @@
-// Opens the store and runs the master on it; when the disk fills up, waits for room, opens the
-// store again from what is on the disk and goes on, all in one process.
+// Opens the store and runs the master on it. When the disk fills up, waits for room, opens the
+// store again and goes on, all in one process.
 #pragma once
 
 #include "common/result.hpp"
@@ -9,7 +9,7 @@
 
 namespace gleaner {
 
-// Returns when the run is finished, stopped or has failed; the console has been told which.
+// Returns when the run is finished, stopped or has failed, after telling the console.
 ExitCode open_and_run(MasterConfig config, const RunData& data, Console& console);
 
 }  // namespace gleaner

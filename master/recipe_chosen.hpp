@@ -16,8 +16,8 @@ namespace gleaner {
 RecipeChosen recipe_chosen(const MasterConfig& config, const std::vector<RecipeChoice>& choices,
                            const ModelConfig& model);
 
-// A recipe is made of the figures of the data, and of what `config` fixes beside the width in
-// effect.
+// Inputs of a recipe: the figures of the data; and the keys that `config` fixes, with the hidden
+// layer's width in effect.
 DatasetFacts facts_of(const PackedDataset& train);
 RecipeRequest recipe_request(const MasterConfig& config, std::optional<std::uint32_t> hidden);
 

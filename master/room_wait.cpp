@@ -10,7 +10,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::chrono::seconds kRoomPoll{1};
-// The least that is asked for when the reserve did not suffice.
+// The least room that is asked for when the reserve did not suffice.
 constexpr std::uint64_t kRoomBytesMin = std::uint64_t{64} << 20;
 
 }  // namespace
@@ -39,7 +39,7 @@ bool Pause::is_stopped() {
 
 std::uint64_t RoomWanted::after(const Error& error, RoundIndex checkpoint) {
   if (error.code == ErrorCode::kStoreUnsure) {
-    // Without a new checkpoint since, what was free then is not enough.
+    // Without a new checkpoint since, the room that was free then does not suffice.
     bytes_ = unsure_at_ == checkpoint ? std::max(2 * bytes_, kRoomBytesMin) : reserve_;
     unsure_at_ = checkpoint;
   }

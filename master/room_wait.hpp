@@ -15,16 +15,16 @@
 
 namespace gleaner {
 
-// While there is no run to stop: the time passes, and signals are noted.
+// Passes time and notes signals while there is no run to stop.
 class Pause {
  public:
   Pause();
 
-  // Waits until the disk has `bytes` free, a second at least; false when a signal asks to stop.
-  // `on_second` is called every second, and ends the waiting with false.
+  // Waits, at least a second, until the disk has `bytes` free; false when a signal asks to stop.
+  // Calls `on_second` every second, and ends with false when `on_second` returns false.
   bool wait_for_room(const std::string& path, std::uint64_t bytes,
                      const std::function<bool()>& on_second);
-  // Whether a signal has come since.
+  // Whether a signal has come since the construction.
   bool is_stopped();
 
   [[nodiscard]] double seconds() const { return seconds_in(monotonic_now() - since_); }
@@ -36,13 +36,13 @@ class Pause {
   bool is_stopped_ = false;
 };
 
-// The bytes that must be free before a store that ran out of room is opened again: its reserve, and
-// twice as much each time that did not suffice for another checkpoint. Pure.
+// The bytes that must be free before a store that ran out of room is opened again: its reserve,
+// doubled each time that it did not suffice for another checkpoint. Pure.
 class RoomWanted {
  public:
   explicit RoomWanted(std::uint64_t reserve) : reserve_(reserve), bytes_(reserve) {}
 
-  // After `error`, with the store at `checkpoint` when it was last seen.
+  // The bytes wanted after `error`, with the store last seen at `checkpoint`.
   std::uint64_t after(const Error& error, RoundIndex checkpoint);
 
  private:

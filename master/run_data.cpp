@@ -20,8 +20,7 @@
 namespace gleaner {
 namespace {
 
-// The identity of the run that the store holds, if there is one that can be read: opening it tells
-// what is wrong.
+// The identity of the run in the store, if it can be read. Opening the store reports errors.
 std::optional<RunIdentity> stored_identity(const std::string& folder) {
   auto store = open_rocks_store(folder, OpenMode::kReadOnly);
   if (!store) return std::nullopt;
@@ -30,8 +29,8 @@ std::optional<RunIdentity> stored_identity(const std::string& folder) {
   return (*run)->identity();
 }
 
-// A run on the same data keeps what a recipe once chose for it, so that another number of epochs or
-// another version of the recipe does not make it another run.
+// A run keeps its recipe's choices, so that another number of epochs or another version of the
+// recipe does not make it another run.
 void keep_choices(Recipe& recipe, const ModelConfig& stored) {
   if (stored.data_fingerprint != recipe.model.data_fingerprint) return;
   for_each_model_key([&](const auto& field) {
@@ -114,7 +113,7 @@ Result<void> RunDataOpener::open_training_set(const PackOptions& options) {
   auto train = open_or_pack(config_.data.train, options);
   if (!train) return train.error();
   data_.train = std::move(*train);
-  // Damage is found here, as an error, and not in the middle of training.
+  // Finds damage here, as an error, instead of in the middle of training.
   if (auto intact = data_.train->verify_all(); !intact) return intact.error();
   const PackedSummary summary = data_.train->summary();
   if (summary.label_entries > 0 && summary.feature_entries > 0) return {};

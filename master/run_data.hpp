@@ -1,5 +1,5 @@
-// The data that a run starts from: the packed training and held-out sets, the label counts, and the
-// model that configuration and data give. Reading is the slow part of a first start.
+// The data from which a run starts: the packed training and test sets, the label counts, and the
+// model that follows from configuration and data. Reading takes most of a first start.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct RunData {
   std::unique_ptr<WideStart> wide_start;  // null: no wide rows, or the store has them already
   WideWeights wide_weights;               // without a hidden layer
   ModelConfig model;
-  RecipeChosen recipe;  // what of it nobody has set
-  // evaluation.sample in effect; unset where nobody has set it and there is nothing to evaluate on.
+  RecipeChosen recipe;  // values that nobody has set
+  // evaluation.sample in effect; unset when it is not configured and there is no test set.
   std::optional<std::uint64_t> evaluation_sample;
 };
 
@@ -38,8 +38,8 @@ struct RunData {
 Result<RunData> open_run_data(const MasterConfig& config,
                               const std::function<void(const std::string&)>& on_note);
 
-// A store keeps RunData::wide_weights among its settings, so that a run that goes on need not count
-// them again. None where the setting is absent or no such text.
+// A store keeps RunData::wide_weights among its settings, so that a resumed run need not count them
+// again. Nullopt when the setting is absent or malformed.
 inline constexpr const char* kWideWeightsKey = "wide.weights";
 std::string wide_weights_text(const WideWeights& weights);
 std::optional<WideWeights> stored_wide_weights(const std::map<std::string, std::string>& settings);

@@ -20,7 +20,7 @@ void run_while_serving(asio::io_context& io, asio::signal_set& signals,
   });
   while (!is_over) io.run_one();
   signals.cancel();
-  // Hands out what was cancelled: nothing that `on_signal` refers to is needed any more.
+  // Runs cancelled handlers: afterwards nothing refers to `on_signal` any more.
   io.restart();
   io.poll();
 }

@@ -12,7 +12,7 @@ namespace gleaner {
 void run_while_serving(asio::io_context& io, asio::signal_set& signals,
                        const std::function<void()>& work, const std::function<void()>& on_signal);
 
-// Where to do long work; see run_while_serving.
+// The loop that serves during long work; see run_while_serving.
 struct ServingLoop {
   asio::io_context& io;
   asio::signal_set& signals;

@@ -13,7 +13,7 @@
 namespace gleaner {
 namespace {
 
-// Seven bits a byte, lowest first; the high bit says that another byte follows.
+// Seven bits per byte, lowest first; the high bit says that another byte follows.
 void put_varint(std::uint32_t value, Bytes& target) {
   while (value >= 0x80) {
     target.push_back(static_cast<std::uint8_t>(value | 0x80));
@@ -48,19 +48,19 @@ class VarintReader {
   std::size_t position_ = 0;
 };
 
-// u8 width, u16 codes a row.
+// u8 width, u16 codes per row.
 constexpr std::size_t kLevelsHeaderBytes = 2;
-// In its header: the levels are a zstd frame.
+// Flag in the header: the levels are a zstd frame.
 constexpr std::size_t kIsCompressed = 0x8000;
 static_assert(kHiddenMax < kIsCompressed);
-// zstd's least: it codes bytes by their frequency, and there is nothing else to find.
+// zstd's lowest level: entropy coding suffices, there are no repeated sequences to find.
 constexpr int kLevelsEffort = 1;
 constexpr int kLevelOffset = kDeltaLevelMax + 1;
 constexpr std::size_t kCodesHeaderBytes = 3;
 constexpr unsigned kCodeWidthMax = 32;
 static_assert(kTablesMax <= 0xffff, "codes a row fit their field");
 
-// At least 1, so that a message's size bounds what reading it allocates.
+// At least 1, so that a message's size bounds the memory for reading it.
 unsigned width_for(std::uint32_t bits) {
   return static_cast<unsigned>(std::max(1, static_cast<int>(std::bit_width(bits))));
 }
@@ -76,7 +76,7 @@ Bytes pack_counts(const std::vector<std::uint32_t>& counts) {
 
 std::vector<std::uint32_t> unpack_counts(const char* field, ByteView packed,
                                          std::size_t count_max) {
-  // A number ends with the one byte of it that is below 0x80.
+  // Each number has exactly one byte below 0x80, its last.
   const auto count = static_cast<std::size_t>(
       std::count_if(packed.begin(), packed.end(), [](std::uint8_t byte) { return byte < 0x80; }));
   if (count > count_max) malformed(field, "{} entries, at most {}", count, count_max);
@@ -96,7 +96,7 @@ Bytes pack_positives(const Positives& positives) {
   for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
     GLEANER_CHECK(offsets[i] <= offsets[i + 1] && offsets[i + 1] <= offsets.back());
     put_varint(offsets[i + 1] - offsets[i], packed);
-    std::uint64_t lowest = 0;  // what the next neuron can be at least
+    std::uint64_t lowest = 0;  // lower bound of the next neuron
     for (std::size_t j = offsets[i]; j < offsets[i + 1]; ++j) {
       const std::uint32_t neuron = positives.neurons[j];
       GLEANER_CHECK(neuron >= lowest);
@@ -169,7 +169,7 @@ std::vector<std::int8_t> unpack_levels(const char* field, ByteView packed, std::
   ByteView stream = packed.subspan(kLevelsHeaderBytes);
   Bytes plain;
   if ((header & kIsCompressed) != 0) {
-    // The output is as long as the rows say, whatever the bytes claim.
+    // The rows determine the output's size, whatever the bytes claim.
     if (count / 2 > kFrameBytesMax) malformed(field, "{} rows of {} levels", rows, per_row);
     plain.resize((count + 1) / 2);
     const std::size_t bytes =

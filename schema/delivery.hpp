@@ -18,7 +18,7 @@ namespace gleaner {
 struct MessageFacts {
   const char* name;
   Lane lane;
-  std::uint64_t Traffic::*account;  // null: nowhere besides `all`
+  std::uint64_t Traffic::*account;  // null: only in `all`
   std::uint8_t routes;              // at least one
   AtRelay at_relay;
 };

@@ -35,11 +35,11 @@ struct Hello {
   std::uint32_t protocol_max = 0;
   std::string build;  // version of the program, for people
   std::string name;
-  std::uint32_t cores = 0;         // compute threads it offers
-  std::uint64_t memory_bytes = 0;  // what it is willing to hold
+  std::uint32_t cores = 0;         // compute threads that it offers
+  std::uint64_t memory_bytes = 0;  // memory that it offers
   std::string simd;                // "scalar", "avx2", "avx512"
-  float speed = 0;                 // measured: 10^9 multiply-adds a second, all threads
-  std::string invite;              // by which it comes, as text; empty in plain text
+  float speed = 0;                 // measured: 10^9 multiply-adds per second, all threads
+  std::string invite;              // as text; empty without TLS
   std::uint32_t kept_shards = 0;   // it still has from an earlier connection; it will offer them
   // Milliseconds since 1970 when the program started, times 2^20, plus a random number below that:
   // tells two processes with one key apart, and which of them started later.
@@ -53,22 +53,22 @@ struct Welcome {
   std::uint32_t protocol = 0;
   std::string build;
   ModelConfig model;
-  std::uint32_t heartbeat_ms = 0;      // each side sends something at least this often
-  std::uint32_t silence_ms = 0;        // a peer silent for longer is taken for dead
-  RoundIndex checkpoint = 0;           // the last one; what shards that were kept step back to
-  std::uint64_t test_fingerprint = 0;  // of the held-out data, for who caches its points
-  // The first lease epoch of this start of the master. Chunks that came under an earlier epoch may
-  // be of work that has been undone since.
+  std::uint32_t heartbeat_ms = 0;      // each side sends a message at least this often
+  std::uint32_t silence_ms = 0;        // a peer that is silent longer is taken for dead
+  RoundIndex checkpoint = 0;           // the last one; kept shards step back to it
+  std::uint64_t test_fingerprint = 0;  // of the test set, for volunteers that cache its examples
+  // The first lease epoch of this start of the master. A chunk of an earlier epoch may contain work
+  // that was undone since.
   LeaseEpoch first_epoch{};
-  std::string run;      // its name, for people; empty from older masters
-  std::string purpose;  // what the run is for, in its owner's words; may be empty
+  std::string run;      // the run's name, for people; empty from older masters
+  std::string purpose;  // purpose of the run, in its owner's words; may be empty
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
-// The master's answer to anything it will not do, and the last message of a connection.
+// The master refuses a request and ends the connection.
 struct Refusal {
   ErrorCode code = ErrorCode::kProtocol;
-  std::string sentence;  // says what to do
+  std::string sentence;  // the reason, and what to do
   bool retry = false;    // whether trying again later can help
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
@@ -81,29 +81,29 @@ struct ChunkRequest {
   friend bool operator==(const ChunkRequest&, const ChunkRequest&) = default;
 };
 
-// The master wants the shard back: after the units already sent, the holder answers with HandOver
-// and forgets the shard.
+// The master wants the shard back. The holder finishes the units already sent, answers with
+// HandOver and forgets the shard.
 struct ReleaseRequest {
   LeaseRef lease;
   friend bool operator==(const ReleaseRequest&, const ReleaseRequest&) = default;
 };
 
 // The shards that a volunteer has stepped back to the checkpoint of the Welcome. The master answers
-// each with a LeaseGrant that says it is held, or with a Revoke of the lease it was offered under.
+// each with a LeaseGrant that has `is_held`, or with a Revoke of the old lease.
 struct ShardOffer {
   RoundIndex checkpoint = 0;
   std::vector<OfferedShard> shards;  // ascending; may be empty
   friend bool operator==(const ShardOffer&, const ShardOffer&) = default;
 };
 
-// The lease is over and its state unwanted; the holder forgets the shard.
+// The lease is over and the shard's state unwanted: the holder forgets the shard.
 struct Revoke {
   LeaseRef lease;
   friend bool operator==(const Revoke&, const Revoke&) = default;
 };
 
-// `parts` of the receiver's commits have left the master's memory, for the store or because
-// nobody wants them: as many more may come (see kCommitPartsInFlight).
+// `parts` of the receiver's commits have left the master's memory, stored or discarded: the
+// receiver may send as many more (see kCommitPartsInFlight).
 struct CommitCredit {
   std::uint32_t parts = 1;
   friend bool operator==(const CommitCredit&, const CommitCredit&) = default;
@@ -112,33 +112,33 @@ struct CommitCredit {
 // ---- Input shards that volunteers hold ----------------------------------------------------------
 
 enum class PointSet : std::uint8_t {
-  kTraining,  // points by their place in the training data
-  kTestSet,   // points by their place in the evaluation's order
+  kTraining,  // numbered by their place in the training data
+  kTestSet,   // numbered by their place in the evaluation's order
 };
 
-// The holder of input shards asks for the features of points.
+// The holder of input shards requests the features of examples (called points here).
 struct PointsRequest {
   PointSet set = PointSet::kTraining;
   std::vector<std::uint64_t> points;  // ascending
   friend bool operator==(const PointsRequest&, const PointsRequest&) = default;
 };
 
-// Points of a request, whose answer may take several of these.
+// Answers a PointsRequest; an answer may take several messages.
 struct Points {
   PointSet set = PointSet::kTraining;
   std::vector<std::uint64_t> points;
   std::vector<std::uint32_t>
-      offsets;  // points + 1 entries; point i owns [offsets[i], offsets[i+1])
+      offsets;  // points + 1 entries; point i has features [offsets[i], offsets[i+1])
   std::vector<std::uint32_t> features;  // ascending within a point
   std::vector<float> values;            // parallel to features
-  // Without a hidden layer: the output neurons of the labels of training points. Otherwise empty.
+  // Without a hidden layer: labels of training examples, as output neurons. Otherwise empty.
   Positives labels{{0}, {}};
   friend bool operator==(const Points&, const Points&) = default;
 };
 
 // ---- Keeping in touch --------------------------------------------------------------------------
 
-// Sent by both sides when they have nothing else to say. The master's carries news of the run.
+// News of the run in the master's heartbeats.
 struct RunNews {
   RoundIndex round = 0;
   RoundIndex rounds = 0;
@@ -146,26 +146,27 @@ struct RunNews {
   std::uint32_t epochs = 0;
   std::uint32_t volunteers = 0;
   float precision_at_1 = -1;  // of the latest evaluation; negative before the first
-  std::string waiting_for;    // what holds the run up; empty while it trains
-  std::string no_shards;      // why the receiver has none; empty when it has, or is to get some
+  std::string waiting_for;    // why the run waits; empty while it trains
+  std::string no_shards;      // why the receiver has none; empty when it has or will get some
   friend bool operator==(const RunNews&, const RunNews&) = default;
 };
 
+// Sent by both sides when there is no other message to send.
 struct Heartbeat {
-  std::uint64_t echo_us = 0;    // the sender's clock; comes back in `echoed_us`
+  std::uint64_t echo_us = 0;    // the sender's clock; returns in `echoed_us`
   std::uint64_t echoed_us = 0;  // the peer's last echo_us, 0 before the first
   std::optional<RunNews> news;
-  std::string paused{};  // from a volunteer that computes nothing at present: why; empty: it works
+  std::string paused{};  // why the volunteer computes nothing at present; empty: it works
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 
-// The volunteer wants to go: the master asks for its shards back, then says Goodbye.
+// The volunteer wants to leave: the master takes its shards back and then sends Goodbye.
 struct Leaving {
   std::string reason;
   friend bool operator==(const Leaving&, const Leaving&) = default;
 };
 
-// The last message of a connection that ends as it should.
+// The last message of a connection that ends regularly.
 struct Goodbye {
   ErrorCode code = ErrorCode::kShuttingDown;  // kFinished when the run is complete
   std::string sentence;
@@ -175,12 +176,13 @@ struct Goodbye {
 
 // ---- Relays ------------------------------------------------------------------------------------
 
-// Bytes of the latest RelayParts, and of the gradients of the latest RelaySums, that are kept.
+// Bytes of the latest RelayParts, and of the gradients of the latest RelaySums, that both ends
+// keep.
 inline constexpr std::size_t kRelayPartsBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kRelaySumsBytes = std::size_t{64} << 20;
 
-// A relay carries the messages of many volunteers over one connection. Each of them has a channel,
-// whose number the relay chooses, higher than all before.
+// A relay carries the messages of many volunteers over one connection. Each volunteer has a
+// channel; the relay numbers channels in ascending order.
 
 // First message of a relay.
 struct RelayHello {
@@ -188,14 +190,14 @@ struct RelayHello {
   std::uint32_t protocol_max = 0;
   std::string build;  // version of the program, for people
   std::string name;
-  std::string invite;  // by which it comes, as text; empty in plain text
+  std::string invite;  // as text; empty without TLS
   friend bool operator==(const RelayHello&, const RelayHello&) = default;
 };
 
-// A volunteer has come; its Hello follows.
+// A volunteer has connected to the relay; its Hello follows.
 struct RelayOpen {
   std::uint32_t channel = 0;
-  std::string peer;  // its address, as the relay sees it
+  std::string peer;  // its address, seen from the relay
   KeyId key;         // which it has proved to the relay to have
   friend bool operator==(const RelayOpen&, const RelayOpen&) = default;
 };
@@ -204,20 +206,20 @@ struct RelayOpen {
 struct RelayFrame {
   std::uint32_t channel = 0;
   Bytes payload;  // an encoded message
-  // To the relay: numbers of RelayParts. They belong in place of the activations of a TrainUnit's
-  // batches, in order, or of an EvalUnit's, which are empty in `payload`.
+  // From the master: numbers of RelayParts. They replace, in order, the activations of a
+  // TrainUnit's batches or of an EvalUnit, which are empty in `payload`.
   std::vector<std::uint64_t> parts;
   friend bool operator==(const RelayFrame&, const RelayFrame&) = default;
 };
 
-// Something that several channels need, which crosses the connection once. Both sides keep the
-// latest kRelayPartsBytes of them.
+// Activations that several channels need, sent once per connection. Both sides keep the latest
+// kRelayPartsBytes of these parts.
 struct RelayPart {
-  std::uint64_t number = 0;  // one more than the last
+  std::uint64_t number = 0;  // ascending by one
   SharedBytes bytes;
 };
 
-// The channel is over: from the relay, the volunteer has gone; from the master, it is sent away.
+// Ends a channel. From the relay: the volunteer has gone. From the master: it is sent away.
 struct RelayClose {
   std::uint32_t channel = 0;
   std::string reason;
@@ -230,40 +232,39 @@ struct RelayedUnit {
   friend bool operator==(const RelayedUnit&, const RelayedUnit&) = default;
 };
 
-// The sum of the gradients of a batch from several units, whose results have been sent before with
+// The sum of the gradients of a batch from several units. Their results were sent before, with
 // `is_summed`.
 struct RelaySum {
-  std::uint64_t number = 0;  // one more than the last
+  std::uint64_t number = 0;  // ascending by one
   BatchIndex batch = 0;
   std::vector<RelayedUnit> units;  // at least one
   Bytes gradient;                  // packed, see common/work/quantized_gradient.hpp
   friend bool operator==(const RelaySum&, const RelaySum&) = default;
 };
 
-// The master cannot use a sum, since not all of its units count: the relay sends the gradients
-// again, each as a sum of its own. It keeps the latest kRelaySumsBytes of them.
+// The master cannot use a sum, since not all of its units count: the relay sends each gradient
+// again as a separate sum. The relay keeps the latest kRelaySumsBytes of gradients.
 struct RelaySplit {
   std::uint64_t number = 0;
   friend bool operator==(const RelaySplit&, const RelaySplit&) = default;
 };
 
-// Accounts of a peer's bytes, by their use: bytes of messages with their frames' headers, in one
-// direction.
+// Bytes exchanged with a peer in one direction, by purpose: messages with their frames' headers.
 struct Traffic {
   std::uint64_t all = 0;
   // Its parts:
-  std::uint64_t units = 0;       // of training, and their results; all units of input shards
-  std::uint64_t evaluation = 0;  // units of output shards for an evaluation, and their results
-  std::uint64_t commits = 0;     // and credit for them
-  std::uint64_t shards = 0;      // lent, loaded, moved, offered after a reconnect
-  std::uint64_t points = 0;      // that holders of the input layer ask for
+  std::uint64_t units = 0;       // training units and results; all units of input shards
+  std::uint64_t evaluation = 0;  // evaluation units of output shards, and results
+  std::uint64_t commits = 0;     // commits and their credit
+  std::uint64_t shards = 0;      // shards lent, loaded, moved, or offered after a reconnect
+  std::uint64_t points = 0;      // examples that holders of input shards request
 
   // Introductions, heartbeats, status.
   [[nodiscard]] std::uint64_t rest() const {
     return all - units - evaluation - commits - shards - points;
   }
 
-  // Adds the bytes of a message, given by the position of its type in Message.
+  // Adds the bytes of a message, whose type is given by its position in Message.
   void add(std::size_t type, std::uint64_t bytes);
   Traffic& operator+=(const Traffic& other);
 
@@ -272,7 +273,6 @@ struct Traffic {
 
 // ---- All of them -------------------------------------------------------------------------------
 
-// The list begins with a comma.
 template <typename, typename... Types>
 using VariantOf = std::variant<Types...>;
 

@@ -1,5 +1,5 @@
-// Records of a run, from the core that makes them to the store, the page and the tools. The table
-// of a record's fields, by their names in JSON, stands beside it. Plain values.
+// Records of a run, used by the core that makes them, the store, the page and the tools. Each has a
+// table of its fields by their names in JSON. Plain values.
 #pragma once
 
 #include <array>
@@ -26,27 +26,26 @@ struct Evaluation {
   std::uint64_t test_points = 0;  // in the test set
 };
 
-// A round that became a checkpoint. Figures that could not be measured are negative.
+// A round that became a checkpoint. Figures that were not measured are negative.
 struct RoundRecord {
   RoundIndex checkpoint = 0;  // rounds folded
   BatchIndex batches = 0;     // trained in the run so far
   std::uint32_t epoch = 0;    // epochs complete
   double loss = -1;           // mean over the round, nats per example
   double active = -1;         // mean over the round, active neurons per example
-  double code_length = -1;    // mean length of quantized activations; older programs left it out
+  double code_length = -1;    // mean length of quantized activations; missing from older programs
   double examples_per_second = -1;  // since the round before, without evaluations
   std::uint32_t volunteers = 0;
   double bytes_down = -1;  // bytes of work units per example and volunteer
   double bytes_up = -1;
   std::uint64_t evaluated = 0;  // test examples scored; 0 while the checkpoint is not evaluated
   bool evaluated_all = false;   // the whole test set
-  // Fingerprint of the test file, set by RunStore::put_history(); 0 where an older program
-  // evaluated.
+  // Fingerprint of the test file, set by RunStore::put_history(); 0 from older programs.
   std::uint64_t test = 0;
   Precision precision;
   std::int64_t wall_seconds = 0;  // seconds since 1970, set by the shell
-  // Set by RunStore::fold(): halvings of the rates before the round, and rows_digest() of the
-  // checkpoint, which is 0 where an older program folded.
+  // Set by RunStore::fold(): learning-rate halvings before the round, and rows_digest() of the
+  // checkpoint (0 from older programs).
   std::uint32_t rate_cuts = 0;
   std::uint64_t rows_digest = 0;
 
@@ -84,8 +83,8 @@ void visit_fields(RoundRecord& r, const Visit& visit) {
 
 // How far the work of a shard in a round can be relied on.
 enum class WorkVerdict : std::uint8_t {
-  kConfirmed,  // an auditor did the same work and got the same
-  kTrusted,    // somebody vouches for the volunteer, or it is the master's own work
+  kConfirmed,  // an auditor did the same work and got the same result
+  kTrusted,    // somebody vouches for the volunteer, or the master did the work
   kUnaudited,  // a stranger's work that nobody did again
 };
 inline constexpr std::array<std::string_view, 3> kWorkVerdictNames = {"confirmed", "trusted",
@@ -95,11 +94,11 @@ inline std::string_view name_of(WorkVerdict verdict) {
   return kWorkVerdictNames[static_cast<std::size_t>(verdict)];
 }
 
-// Who made a shard what it is after a round.
+// A shard in a round: the volunteer whose commit was folded, and the auditor of that work.
 struct Receipt {
   ShardId shard{};
   ShardDigest digest;  // of the shard after the round, set by RunStore::fold()
-  KeyId holder;        // whose commit was folded; zero for the master
+  KeyId holder;        // its commit was folded; zero for the master
   std::string holder_name;
   KeyId auditor;  // zero where the work was not audited
   std::string auditor_name;
@@ -107,7 +106,7 @@ struct Receipt {
   friend bool operator==(const Receipt&, const Receipt&) = default;
 };
 
-// The people of a receipt; the store keeps shard and digest apart.
+// The volunteers of a receipt; the store keeps shard and digest separately.
 template <typename Visit>
 void visit_fields(Receipt& r, const Visit& visit) {
   visit("holder_high", r.holder.high);
@@ -119,18 +118,18 @@ void visit_fields(Receipt& r, const Visit& visit) {
   visit("verdict", r.verdict);
 }
 
-// A shard-round whose result counts, and which is not folded yet. Its sender is trusted, or an
-// audit has confirmed it.
+// A shard-round whose result counts and which is not folded yet: its sender is trusted, or an audit
+// has confirmed it.
 struct SettledRound {
   RoundIndex round = 0;
-  ShardId shard{};     // also of the outcomes and the receipt
+  ShardId shard{};     // also of outcomes and receipt
   ShardOutcome first;  // of the round's first batch
   ShardOutcome rest;   // of all other batches together; zero if there are none
   Receipt receipt;     // without the digest, which the fold sets
   friend bool operator==(const SettledRound&, const SettledRound&) = default;
 };
 
-// The store keeps round and shard apart.
+// The store keeps round and shard in the key.
 template <typename Visit>
 void visit_fields(SettledRound& r, const Visit& visit) {
   visit("first_gradient_digest", r.first.gradient_digest);
@@ -142,34 +141,33 @@ void visit_fields(SettledRound& r, const Visit& visit) {
   visit_fields(r.receipt, visit);
 }
 
-// The receipts of a round.
 struct Receipts {
-  std::vector<Receipt> shards;   // one per shard; empty where the round was folded without
-  std::vector<KeyId> unaudited;  // strangers who took part, and whose work nobody did again
+  std::vector<Receipt> shards;   // one per shard; empty where the round was folded without receipts
+  std::vector<KeyId> unaudited;  // strangers who took part and whose work nobody did again
   friend bool operator==(const Receipts&, const Receipts&) = default;
 };
 
-// The work of one volunteer, by its identity. Units are training and evaluation units alike:
-// units_issued = units + units_refused + units_expired + those that were out when it was written.
+// The work of one volunteer, by its identity. Units are training and evaluation units: units_issued
+// = units + units_refused + units_expired + units that were out at that time.
 struct AccountRecord {
   KeyId identity;  // the key of a stored record
   std::string name;
-  std::uint64_t units = 0;          // answered, and the answer counted
+  std::uint64_t units = 0;          // answered, and the answer counts
   std::uint64_t units_issued = 0;   // sent to it
   std::uint64_t units_refused = 0;  // answered, but not as asked
-  std::uint64_t units_expired = 0;  // never answered: lost with its session
+  std::uint64_t units_expired = 0;  // never answered: lost with the session
   std::uint64_t examples = 0;       // examples x shards trained
-  std::uint64_t unit_examples = 0;  // of its training units, for however many shards each was
+  std::uint64_t unit_examples = 0;  // of its training units, whatever their number of shards
   Micros here{};                    // from each Hello to the last message of its session
   Traffic down, up;                 // after its Hello
   std::uint64_t commits = 0;
   std::uint64_t faults = 0;
   std::int64_t last_seen_wall_seconds = 0;  // since 1970, set by the shell
-  // The core's alone, and not stored:
-  bool is_stored = false;  // with a round before
-  bool is_final = false;   // it has gone, nothing is out; if it comes back, another record begins
+  // Only for the core, not stored:
+  bool is_stored = false;  // stored with an earlier round
+  bool is_final = false;   // gone with no unit out; a return begins another record
 
-  // Adds what it has done since.
+  // Adds the later work of the same volunteer.
   AccountRecord& operator+=(const AccountRecord& later) {
     for (const auto count :
          {&AccountRecord::units, &AccountRecord::units_issued, &AccountRecord::units_refused,

@@ -1,5 +1,5 @@
-// The latest parts that have crossed a relay's connection. Both ends keep the same ones, as both
-// count their bytes in one way. One thread.
+// The latest parts sent over a relay's connection. Both ends keep the same parts, since both count
+// bytes in the same way. One thread.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ inline std::vector<SharedBytes*> parts_of(EvalUnit& unit) {
 
 class RelayParts {
  public:
-  // Takes the next part, and returns its number: one more than the last. Parts that go beyond
-  // kRelayPartsBytes with it are forgotten, the oldest first, but not this one.
+  // Takes the next part and returns its number, one more than the last. Forgets the oldest parts
+  // beyond kRelayPartsBytes, but never this one.
   std::uint64_t add(SharedBytes part) {
     bytes_ += part->size();
     numbers_[part.get()] = ++last_;
@@ -42,13 +42,13 @@ class RelayParts {
     return last_;
   }
 
-  // Null where it is not there any more, or not yet.
+  // Null when the part is forgotten or has not come yet.
   [[nodiscard]] SharedBytes find(std::uint64_t number) const {
     const std::uint64_t first = last_ - parts_.size() + 1;
     return number >= first && number <= last_ ? parts_[number - first] : nullptr;
   }
 
-  // The number of these very bytes, where they are there.
+  // The number of this very object, if it is kept.
   [[nodiscard]] std::optional<std::uint64_t> number_of(const SharedBytes& part) const {
     const auto found = numbers_.find(part.get());
     return found == numbers_.end() ? std::nullopt : std::optional(found->second);

@@ -1,5 +1,5 @@
-// A tool asks a master how its run stands; this is the question and the answer. The same structs
-// feed the page and `gleaner why`.
+// Messages with which a tool asks a master for the state of its run. The same structs feed the page
+// and `gleaner why`.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace gleaner {
 
-// First and only message of a tool that looks at a run and takes no part in it.
+// First and only message of a tool that reads the run's state and takes no part in it.
 struct Observe {
   std::uint32_t protocol_min = 0;
   std::uint32_t protocol_max = 0;
@@ -24,32 +24,32 @@ struct Observe {
 
 enum class RunStage : std::uint8_t { kWaiting, kTraining, kEvaluating, kStopping, kDone };
 
-// How far a run has come, in figures: what the core counts, and the speeds that the shell measures
+// The progress of a run in figures: the core counts, and the shell measures the speeds
 // (examples_per_second, eta_seconds, bytes_down, bytes_up). Figures that were not measured are
 // negative.
 struct RunProgress {
   RunStage stage = RunStage::kWaiting;
-  RoundIndex round = 0, rounds = 0;     // whole checkpoints; of the run
-  BatchIndex batch = 0, batches = 0;    // batches applied; of the run
-  std::uint32_t epoch = 0, epochs = 0;  // epoch being trained, from 0; of the run
+  RoundIndex round = 0, rounds = 0;     // complete checkpoints; planned
+  BatchIndex batch = 0, batches = 0;    // applied batches; planned
+  std::uint32_t epoch = 0, epochs = 0;  // epoch in training, from 0; planned
   std::uint32_t staleness = 0;          // lag in use, batches
   double examples_per_second = -1;
   double eta_seconds = -1;
-  double loss = -1;        // of the last whole round, nats per example
-  double active = -1;      // of the last whole round, active neurons per example
+  double loss = -1;        // of the last complete round, nats per example
+  double active = -1;      // of the last complete round, active neurons per example
   Precision precision;     // of the latest evaluation
   double bytes_down = -1;  // bytes of work units per example and volunteer
   double bytes_up = -1;
-  std::uint32_t volunteers = 0;  // that have joined and are still here
+  std::uint32_t volunteers = 0;  // that have joined and are still connected
   std::uint32_t local = 0;       // of these, in the master's process
-  std::string waiting_for;       // what holds the run up; empty while nothing does
-  // In this process's life, of all volunteers together:
+  std::string waiting_for;       // why the run waits; empty while it does not
+  // Since the start of this process, over all volunteers:
   std::uint64_t examples = 0;  // trained
   std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;
   friend bool operator==(const RunProgress&, const RunProgress&) = default;
 };
 
-// The figures by their names in JSON, without stage and precision, which are more than a number.
+// The figures by their names in JSON, except stage and precision, which are not plain numbers.
 template <typename Visit>
 void visit_fields(const RunProgress& p, const Visit& visit) {
   visit("batch", p.batch);
@@ -65,35 +65,35 @@ void visit_fields(const RunProgress& p, const Visit& visit) {
   visit("active", p.active);
 }
 
-// Who can end a wait.
+// The party that can end a wait.
 enum class WaitOwner : std::uint8_t {
-  kNobody,      // nothing is waited for: the run is over
+  kNobody,      // the run is over
   kOperator,    // the person who runs the master
-  kVolunteers,  // those that the sentence names
-  kMaster,      // its own arithmetic
-  kStore,       // its disk
+  kVolunteers,  // those named in the sentence
+  kMaster,      // its arithmetic
+  kStore,       // the master's disk
 };
 
 enum class LeaseState : std::uint8_t {
-  kFree,       // nobody's
-  kLoading,    // granted; the holder fetches its state
+  kFree,       // without a holder
+  kLoading,    // granted; the holder loads its state
   kReady,      // the holder trains it
-  kReleasing,  // asked back; the holder's hand-over is awaited
+  kReleasing,  // requested back; the hand-over is awaited
 };
 
 struct VolunteerEntry {
   std::string name;
-  std::string peer;       // address; empty for one in the master's process
+  std::string peer;       // address; empty in the master's process
   bool is_local = false;  // in the master's process
   bool is_leaving = false;
   std::uint32_t cores = 0;
-  float speed = 0;                  // examples x shards a second, measured; 0 before the first unit
+  float speed = 0;  // examples x shards per second, measured; 0 before the first unit
   std::int64_t round_trip_us = -1;  // negative when not measured
-  std::uint64_t silent_us = 0;      // since it was heard
+  std::uint64_t silent_us = 0;      // since its last message
   std::uint32_t units_out = 0;
-  bool owes = false;          // a result, a commit, or a shard to be loaded or handed over
-  std::uint64_t owes_us = 0;  // since it last did what it owed, or began to owe
-  std::string no_shards;      // why it has none; empty when it has, or is to get some
+  bool owes = false;          // outstanding: a result, a commit, or a shard to load or hand over
+  std::uint64_t owes_us = 0;  // since its last progress on that, or since its begin
+  std::string no_shards;      // why it has none; empty when it has or will get some
   std::uint64_t here_us = 0;  // since it connected
   friend bool operator==(const VolunteerEntry&, const VolunteerEntry&) = default;
 };
@@ -118,13 +118,13 @@ void visit_fields(const VolunteerEntry& v, const Visit& visit) {
 
 struct ShardEntry {
   LeaseState state = LeaseState::kFree;
-  std::optional<std::uint32_t> holder;  // its place among the volunteers; none for a free shard
-  std::uint64_t since_us = 0;           // of the state
-  RoundIndex committed = 0;             // rounds whose commits of it are stored
-  BatchIndex next_batch = 0;            // the next to be handed to the holder
+  std::optional<std::uint32_t> holder;  // index in `volunteers`; none for a free shard
+  std::uint64_t since_us = 0;           // time in this state
+  RoundIndex committed = 0;             // rounds whose commits of the shard are stored
+  BatchIndex next_batch = 0;            // to be sent to the holder next
   std::uint32_t chunks = 0;             // of its state, to be loaded
   std::uint32_t chunks_sent = 0;
-  std::string held_before;  // by whom; empty at first
+  std::string held_before;  // name of the last holder; empty at first
   std::string moved_why;    // why it left there, or is to leave the present holder
   friend bool operator==(const ShardEntry&, const ShardEntry&) = default;
 };
@@ -146,54 +146,54 @@ struct DepartureEntry {
   std::string name;
   std::string reason;
   std::uint64_t ago_us = 0;
-  std::uint32_t shards = 0;  // that others took over
+  std::uint32_t shards = 0;  // shards that others took over
   friend bool operator==(const DepartureEntry&, const DepartureEntry&) = default;
 };
 
-// The answer: the run at one instant, with what tables need. Of the progress a message carries
-// everything but bytes and `waiting_for`, and of the precision P@1 alone.
+// The run at one instant, for people. A message carries all of the progress except bytes and
+// `waiting_for`, and only P@1 of the precision.
 struct RunStatus {
   std::uint32_t protocol = 0;
   std::string build;
-  std::string run;         // which run it is, as backups name it
-  std::uint64_t life = 0;  // which start of its master
+  std::string run;         // the run's name, as in backups
+  std::uint64_t life = 0;  // identifies this start of the master
   RunProgress progress;
   WaitOwner wait_owner = WaitOwner::kNobody;
   bool is_held_up = false;        // the run waits for something besides work, or for late work
-  std::string waits_for;          // what the run waits for now
-  std::uint64_t waits_us = 0;     // and since when
-  std::uint64_t store_bytes = 0;  // of late; 0 when not measured
-  std::uint64_t free_bytes = 0;   // on its disk
+  std::string waits_for;          // why the run waits
+  std::uint64_t waits_us = 0;     // for how long
+  std::uint64_t store_bytes = 0;  // recently measured; 0 when not measured
+  std::uint64_t free_bytes = 0;   // on the store's disk
   std::vector<VolunteerEntry> volunteers;  // all holders of shards, and others if there is room
-  std::vector<ShardEntry> shards;          // output shards, then the input shards that are lent
+  std::vector<ShardEntry> shards;          // output shards, then input shards that volunteers hold
   std::vector<DepartureEntry> gone;        // the last few, oldest first
-  std::uint32_t input_shards = 0;          // of the shards, the last ones
+  std::uint32_t input_shards = 0;          // number of input shards at the end of `shards`
   friend bool operator==(const RunStatus&, const RunStatus&) = default;
 };
 
-// An administrator asks a master about who may do what; these are requests and answers. The same
-// structs serve a store that no master trains; see master/door.
+// Requests of an administrator to a master about access, and their answers. They also serve a store
+// that no master trains; see master/door.
 enum class AccessVerb : std::uint8_t {
   kListInvites,
   kCreateInvite,
   kRevokeInvite,
   kListPeers,
-  kApprove,  // a stranger is trusted from now on
-  kBan,      // a key is refused, whatever its invite
+  kApprove,  // trusts a stranger
+  kBan,      // refuses a key, whatever its invite
   kUnban,
 };
 
-// First and only message of a connection that administers.
+// First and only message of an administrator's connection.
 struct AccessRequest {
   std::uint32_t protocol_min = 0;
   std::uint32_t protocol_max = 0;
   std::string build;   // version of the program, for people
   std::string invite;  // of an administrator, as text
   AccessVerb verb = AccessVerb::kListInvites;
-  // An invite's id; or a peer: its id, the begin of it, or its name. Of a ban the reason follows in
-  // `label`.
+  // An invite's id, or a peer: its id, the beginning of its id, or its name. For kBan `label` has
+  // the reason.
   std::string subject;
-  // Wishes for an invite that is to be made.
+  // For kCreateInvite:
   Role role = Role::kVolunteer;
   bool is_trusted = false;
   bool is_reusable = false;
@@ -217,9 +217,9 @@ struct InviteEntry {
 
 struct PeerEntry {
   std::string id;      // of its key
-  std::string name;    // as it calls itself
-  std::string peer;    // address; empty when it was not seen since the master started
-  std::string invite;  // by which it came last; empty when not known
+  std::string name;    // chosen by the volunteer
+  std::string peer;    // address; empty when not seen since the master's start
+  std::string invite;  // its latest invite; empty when unknown
   bool is_here = false;
   bool is_trusted = false;
   bool is_banned = false;
@@ -229,7 +229,7 @@ struct PeerEntry {
 
 struct AccessAnswer {
   std::uint32_t protocol = 0;
-  std::string sentence;  // what was done; empty for a list
+  std::string sentence;  // the result; empty for a list
   std::vector<InviteEntry> invites;
   std::vector<PeerEntry> peers;
   friend bool operator==(const AccessAnswer&, const AccessAnswer&) = default;

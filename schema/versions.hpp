@@ -7,22 +7,22 @@
 namespace gleaner {
 
 inline constexpr const char* kBuildVersion = "0.1.0";
-// A volunteer offers a range and the master picks the highest it knows.
+// A volunteer offers a range, and the master picks the highest version that it knows.
 inline constexpr std::uint32_t kProtocolMin = 16;
 inline constexpr std::uint32_t kProtocolMax = 19;
 // From here on a gradient that a relay may add to others has a check
 // (common/work/quantized_gradient.hpp).
 inline constexpr std::uint32_t kProtocolOfChecks = 18;
-// From here on runs without a hidden layer are trained in shard-rounds (TrainUnit).
+// Since this version, runs without a hidden layer are trained in shard-rounds (TrainUnit).
 inline constexpr std::uint32_t kProtocolOfRounds = 19;
 inline constexpr std::uint32_t kStoreVersion = 6;
 
-// A volunteer's program has one in its file, little endian, so that the file can be told from any
-// other, and what it speaks is known without starting it.
+// A volunteer's program contains this mark, little endian. The mark identifies the file and its
+// protocols without starting it.
 struct ProgramMark {
   std::array<char, 24> name{"gleaner-volunteer mark:"};
   std::uint32_t protocol_min = 1;
-  std::uint32_t protocol_max = 0;  // below the least: no program's
+  std::uint32_t protocol_max = 0;  // below protocol_min: of no program
 };
 
 }  // namespace gleaner

@@ -14,7 +14,7 @@
 namespace gleaner {
 namespace {
 
-// Which rows of the output shards are stored, to hold the table entries against.
+// The stored rows of the output shards, to be compared with the entries of kCodes.
 class RowPresence {
  public:
   explicit RowPresence(const ShardMap& map) {
@@ -29,7 +29,7 @@ class RowPresence {
     if (!shard.empty()) shard[key.row] = true;
   }
 
-  // False when the row is not there, or was removed before.
+  // Returns false when the row is missing or was removed before.
   bool remove(RowKey key) {
     std::vector<bool>& shard = is_stored_[raw(key.shard)];
     if (shard.empty() || !shard[key.row]) return false;
@@ -55,7 +55,7 @@ std::string describe_checkpoint(const ModelConfig& model, RoundIndex checkpoint,
                                 const std::vector<BatchIndex>& rate_cuts) {
   std::string text = "gleaner checkpoint 1\n";
   for (const auto& [name, value] : model_fields(model)) {
-    // How long the run is meant to be has no part in what it is by now.
+    // The planned number of epochs does not belong to the state.
     if (name != "epochs") text += fmt::format("{}={}\n", name, value);
   }
   const BatchIndex batches = RunPlan(model).round_begin(checkpoint);
@@ -72,7 +72,7 @@ Result<ShardDigest> RunStore::Impl::read_digest(ShardId shard) {
   const Bytes key = shard_digest_key(shard);
   const Result<std::optional<std::string>> text = get_text(*store, Table::kRun, key);
   if (!text) return text.error();
-  // A shard that no commit has changed yet has none.
+  // A shard without a folded commit has no record.
   if (!text->has_value()) return ShardDigest{};
   const std::optional<ShardDigest> digest = decode_record<ShardDigest>(**text);
   if (!digest) return corrupt_record(Table::kRun, key, "it is not a shard's digest");

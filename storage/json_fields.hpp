@@ -84,7 +84,7 @@ inline bool read(const nlohmann::json& value, std::vector<BatchIndex>& target) {
   return true;
 }
 
-// Bytes that are not UTF-8 (in a volunteer's name) are replaced rather than refused.
+// Replaces bytes that are not UTF-8 (in a volunteer's name) instead of refusing them.
 inline std::string to_text(const nlohmann::json& object) {
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -94,7 +94,7 @@ const T& as_json(const T& value) {
   return value;
 }
 
-// JSON has no NaN; what is not a number could not be measured.
+// JSON has no NaN; NaN means not measured.
 inline double as_json(double value) {
   return std::isfinite(value) ? value : -1.0;
 }
@@ -107,7 +107,7 @@ inline std::string_view as_json(WorkVerdict verdict) {
   return name_of(verdict);
 }
 
-// By value, because visit_fields wants fields that can be written.
+// By value, because visit_fields takes mutable fields.
 template <typename Record>
 nlohmann::json to_json(Record record) {
   nlohmann::json object = nlohmann::json::object();

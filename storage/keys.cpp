@@ -38,7 +38,7 @@ Bytes numbered_key(std::string_view prefix, std::uint32_t number) {
   return key;
 }
 
-// The number behind `prefix`, if the key is such a one.
+// The number after `prefix`, if the key has this form.
 std::optional<std::uint32_t> number_after(std::string_view prefix, ByteView key) {
   if (key.size() != prefix.size() + sizeof(std::uint32_t)) return std::nullopt;
   if (!as_text(key).starts_with(prefix)) return std::nullopt;

@@ -1,5 +1,5 @@
-// Keys of every table: big-endian numbers, so that the store's byte order is the numbers' order.
-// Decoding refuses what encoding cannot have written.
+// Keys of every table: big-endian numbers, so that the store's byte order is the numeric order.
+// Decoding refuses keys that encoding cannot have written.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace gleaner {
 
-// kRows and kCodes.
+// Key in tables kRows and kCodes.
 struct RowKey {
   ShardId shard{};
   std::uint32_t row = 0;
@@ -25,10 +25,10 @@ struct RowKey {
 using RowKeyBytes = std::array<std::uint8_t, 8>;
 RowKeyBytes encode_row_key(RowKey key);
 std::optional<RowKey> decode_row_key(ByteView bytes);
-// First key behind all rows of the shard; empty for the last shard there can be.
+// The first key after all rows of the shard; empty for the last possible shard.
 Bytes row_keys_end(ShardId shard);
 
-// kStaged: a part of a commit, or, behind all of its parts, the record that the commit counts.
+// kStaged: a part of a commit. The part number kSettledPart follows all parts and marks the record
 inline constexpr std::uint32_t kSettledPart = UINT32_MAX;
 
 struct StagedKey {
@@ -42,12 +42,12 @@ using StagedKeyBytes = std::array<std::uint8_t, 12>;
 StagedKeyBytes encode_staged_key(StagedKey key);
 std::optional<StagedKey> decode_staged_key(ByteView bytes);
 
-// kHistory: rounds folded.
+// kHistory: the number of folded rounds.
 using HistoryKeyBytes = std::array<std::uint8_t, 4>;
 HistoryKeyBytes encode_history_key(RoundIndex checkpoint);
 std::optional<RoundIndex> decode_history_key(ByteView bytes);
 
-// kLedger: an account by the volunteer's identity, the receipts of a round, or the one record of
+// kLedger: an account by the volunteer's identity, the receipts of a round, or the single record of
 // lease epochs.
 using AccountKeyBytes = std::array<std::uint8_t, 17>;
 AccountKeyBytes encode_account_key(const KeyId& identity);
@@ -56,17 +56,16 @@ std::optional<KeyId> decode_account_key(ByteView bytes);
 ByteView account_keys_begin();
 ByteView account_keys_end();
 ByteView lease_epoch_key();
-// The receipts of a round.
 using ReceiptsKeyBytes = std::array<std::uint8_t, 5>;
 ReceiptsKeyBytes encode_receipts_key(RoundIndex round);
 std::optional<RoundIndex> decode_receipts_key(ByteView bytes);
 
-// kRun: words, and words followed by a number.
+// kRun: words, or words followed by a number.
 inline constexpr std::string_view kIdentityKey = "identity";
 inline constexpr std::string_view kProgressKey = "progress";
 inline constexpr std::string_view kSettingsKey = "settings";
 inline constexpr std::string_view kFoldKey = "fold";
-// Label counts in chunks of N labels; shard digests by shard.
+// Label counts are stored in chunks of N labels, shard digests by shard.
 inline constexpr std::uint32_t kLabelCountsPerChunk = 65536;
 Bytes label_counts_key(std::uint32_t chunk);
 Bytes shard_digest_key(ShardId shard);

@@ -15,7 +15,7 @@ std::uint64_t checksum_of(Table table, ByteView key, ByteView content) {
   return XXH3_64bits_withSeed(content.data(), content.size(), seed);
 }
 
-// The checksum in the record.
+// The checksum stored in the record.
 std::uint64_t record_checksum(ByteView record) {
   std::uint64_t checksum = 0;
   std::memcpy(&checksum, record.data() + record.size() - sizeof checksum, sizeof checksum);
@@ -53,7 +53,7 @@ Result<ByteView> open_record(Table table, ByteView key, ByteView record) {
   if (checksum_of(table, key, content) != record_checksum(record)) {
     return corrupt_record(table, key, "its checksum does not match");
   }
-  // After the checksum, so that a flipped bit is not taken for another version.
+  // Checked after the checksum, so that a flipped bit is not taken for another version.
   if (record[0] != kRecordVersion) {
     return Error{
         ErrorCode::kVersion,

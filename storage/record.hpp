@@ -1,5 +1,5 @@
-// The envelope of every stored value: a format version, the payload, a checksum over both that is
-// seeded with table and key, so that a value that lands under another's key is found out as well.
+// The envelope of every stored value: a format version, the payload, and a checksum over both.
+// Table and key seed the checksum, so a value stored under another value's key is detected.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ inline constexpr std::uint8_t kRecordVersion = 1;
 inline constexpr std::size_t kRecordHeaderBytes = 1;
 inline constexpr std::size_t kRecordChecksumBytes = 8;
 
-// Builds one record after another in the same memory.
+// Builds records one after another in the same memory.
 class RecordWriter {
  public:
-  // Room for a payload of `bytes`, to be filled before seal(). Ends the previous record.
+  // Returns memory for a payload of `bytes`, to be filled before seal(). Ends the previous record.
   std::uint8_t* begin(std::size_t bytes);
   // The whole record; valid until the next begin().
   ByteView seal(Table table, ByteView key);
@@ -34,7 +34,7 @@ Bytes seal_record(Table table, ByteView key, ByteView payload);
 // The payload within `record`. kCorrupt and kVersion name table and key.
 Result<ByteView> open_record(Table table, ByteView key, ByteView record);
 
-// kCorrupt: `what` is wrong with a record whose checksum holds.
+// The error kCorrupt for a record whose checksum holds but whose content is wrong.
 Error corrupt_record(Table table, ByteView key, const char* what);
 
 // Adds a JSON record to `batch`.

@@ -11,19 +11,19 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "stored numbers are little endian and written by plain copies");
 
-// Above this number of rows passed over for one that is wanted, looking each up beats reading them
-// all.
+// When more than this number of rows would be scanned per wanted row, lookups are faster than a
+// scan.
 constexpr std::uint32_t kRowsPerScanHitMax = 12;
 
-// Bytes a code takes when the largest of the row is `largest`.
+// Bytes per code when the largest code of the row is `largest`.
 std::size_t code_bytes(std::uint32_t largest) {
   return std::max<std::size_t>(1, (static_cast<std::size_t>(std::bit_width(largest)) + 7) / 8);
 }
 
-// Keeps the first failure of a scan's visits, which cannot return one themselves.
+// Keeps the first failure of a scan's visits, since a visit itself cannot return one.
 class ScanOutcome {
  public:
-  // True when the scan goes on.
+  // Returns whether the scan should go on.
   bool note(Result<void> result) {
     if (result) return true;
     failure_ = std::move(result);
@@ -63,7 +63,7 @@ Result<void> RowTables::open_codes(ByteView key_bytes, RowKey key, ByteView reco
   const std::size_t count = map_.codes_per_row(key.shard);
   const std::size_t width = payload->empty() ? 0 : (*payload)[0];
   if (count == 0 || width < 1 || width > 4 || payload->size() != 1 + count * width) {
-    return corrupt_record(Table::kCodes, key_bytes, "it does not have one code a table");
+    return corrupt_record(Table::kCodes, key_bytes, "it does not have one code per table");
   }
   const std::uint8_t* source = payload->data() + 1;
   const std::size_t first = codes.size();
@@ -104,7 +104,7 @@ Result<void> RowTables::read_codes(ShardId shard, std::uint32_t begin, std::uint
                                    ShardRows& rows) const {
   const std::size_t per_row = map_.codes_per_row(shard);
   rows.codes.reserve(rows.rows.size() * per_row);
-  std::size_t next = 0;  // row that the next record must belong to
+  std::size_t next = 0;  // index of the row that the next record belongs to
   ScanOutcome outcome;
   const auto visit = [&](ByteView key_bytes, ByteView record) {
     const Result<RowKey> key = open_key(Table::kCodes, key_bytes);
@@ -112,7 +112,7 @@ Result<void> RowTables::read_codes(ShardId shard, std::uint32_t begin, std::uint
     if (next == rows.rows.size() || rows.rows[next] > key->row) {
       return outcome.note(corrupt_record(Table::kCodes, key_bytes, "the row itself is missing"));
     }
-    if (rows.rows[next] < key->row) return false;  // reported below
+    if (rows.rows[next] < key->row) return false;  // reported after the scan
     ++next;
     return outcome.note(open_codes(key_bytes, *key, record, rows.codes));
   };
@@ -211,7 +211,7 @@ Result<void> RowTables::visit_codes(
 }
 
 std::uint64_t row_bytes(const ShardMap& map, ShardId shard) {
-  constexpr std::uint64_t kRecordBytes = 32;  // key, version and checksum, and something over
+  constexpr std::uint64_t kRecordBytes = 32;  // key, version, checksum and a margin
   const std::uint64_t row = (map.row_width(shard) + 1) * sizeof(float) + kRecordBytes;
   const std::uint64_t codes = map.codes_per_row(shard);
   return codes == 0 ? row : row + codes * 2 + kRecordBytes;

@@ -16,12 +16,12 @@ namespace {
 constexpr const char* kTestNameKey = "test.file";
 constexpr const char* kTestFingerprintKey = "test.fingerprint";
 
-// The word after the last dot, which is the field's name in a settings key.
+// The word after the last dot: the field's name in a settings key.
 std::string_view last_word(std::string_view key) {
   return key.substr(key.rfind('.') + 1);
 }
 
-// The key under which people know the field, or the field's own name.
+// The settings key of the field, which people know, or else the field's own name.
 std::string key_of_field(const std::string& field, const RunIdentity& identity) {
   for (const auto& [key, value] : identity.settings) {
     if (last_word(key) == field) return key;
@@ -94,7 +94,7 @@ std::vector<std::string> identity_differences(const RunIdentity& wanted,
   for (const auto& [key, value] : wanted.settings) {
     const auto other = stored.settings.find(key);
     if (other == stored.settings.end() || other->second == value) continue;
-    // Settings of the model were compared above, by what they mean; check_test_file() has the rest.
+    // The model's settings were compared above, by value; check_test_file() compares the test file.
     if (known_fields.contains(last_word(key)) || key.starts_with("test.")) continue;
     clauses.push_back(difference(key, value, other->second));
   }

@@ -11,30 +11,31 @@
 
 namespace gleaner {
 
-// The run that a store belongs to. A store opened with another one is refused.
+// The run that a store belongs to. Opening a store with a different identity is refused.
 struct RunIdentity {
   ModelConfig model;
-  // The effective configuration, key -> value as text: model keys and those that only steer the
-  // master, for people and for naming the differing keys.
+  // The effective configuration, key -> value as text: model keys and keys that only steer the
+  // master. For people, and for naming the keys that differ.
   std::map<std::string, std::string> settings;
-  // Only of one that is asked for: figures begin again with another test file than the stored one.
+  // Only in a requested identity: allows another test file than the stored one. Figures then begin
+  // again.
   bool begins_new_test = false;
 };
 
 // Which run it is, without how long that is meant to be: 16 digits, equal for equal models.
 std::string run_name(const RunIdentity& identity);
 
-// Adds to the settings of `identity` what its figures are measured with.
+// Adds the test file to the settings of `identity`.
 void set_test_file(RunIdentity& identity, const std::string& name, std::uint64_t fingerprint);
-// 0 where no test file is known.
+// 0 without a test file.
 std::uint64_t test_fingerprint(const RunIdentity& identity);
-// kIdentity, with both names, when `wanted` measures on another test file than `stored` and does
-// not ask for new figures.
+// kIdentity, with both names, when `wanted` has another test file than `stored` and does not allow
+// new figures.
 Result<void> check_test_file(const RunIdentity& wanted, const RunIdentity& stored);
 
-// How `wanted` differs from what the store holds, one clause a key: "learning.output_rate is 0.003
-// here and 0.01 in the store". More epochs than the store has are not a difference, nor is a
-// setting that only one of the two knows. Empty when the store may be used.
+// The differences between `wanted` and `stored`, one clause per key: "learning.output_rate is 0.003
+// here and 0.01 in the store". More epochs than stored are no difference, nor is a setting that
+// only one of the two has. Empty when the store may be used.
 std::vector<std::string> identity_differences(const RunIdentity& wanted, const RunIdentity& stored);
 
 }  // namespace gleaner

@@ -65,7 +65,7 @@ std::string encode_receipts(const Receipts& receipts) {
   json object = json::object();
   json& people = object["people"] = json::array();
   json& shards = object["shards"] = json::array();
-  std::map<std::string, std::size_t> numbers;  // of people
+  std::map<std::string, std::size_t> numbers;  // index in `people`
   for (const Receipt& receipt : receipts.shards) {
     json who = to_json(receipt);
     const std::size_t number = numbers.try_emplace(to_text(who), numbers.size()).first->second;

@@ -1,5 +1,5 @@
-// The small structured records of a store as JSON text: readable with any tool, and free to grow,
-// since unknown fields are skipped and missing ones have their defaults. Decoding gives nullopt for
+// The small structured records of a store as JSON text. Any tool can read them, and they can grow:
+// unknown fields are skipped, and missing fields have their defaults. Decoding returns nullopt for
 // text that is not such a record. Stateless; any thread.
 #pragma once
 
@@ -20,19 +20,19 @@ struct IdentityRecord {
   std::map<std::string, std::string> model;  // by field, as model_fields()
 };
 
-// How far the run got.
+// The progress of the run.
 struct ProgressRecord {
   RoundIndex checkpoint = 0;  // rounds folded
-  BatchIndex batches = 0;     // in those rounds
-  // From each of these batches on the rates are half of what they were to be; ascending.
+  BatchIndex batches = 0;     // batches in these rounds
+  // The learning rates are halved from each of these batches on; ascending.
   std::vector<BatchIndex> rate_cuts{};
 };
 
-// Whether a run of the model can have got so far.
+// Whether a run of the model can have reached this progress.
 [[nodiscard]] bool is_possible(const ProgressRecord& record, const ModelConfig& model);
 
 struct LeaseEpochRecord {
-  std::uint64_t next = 1;  // epochs below it have been handed out
+  std::uint64_t next = 1;  // all epochs below are used
 };
 
 // The note beside a backup.
@@ -72,9 +72,9 @@ void visit_fields(BackupRecord& r, const Visit& visit) {
   visit("run", r.run);
 }
 
-// The JSON text of a record, and a record of such a text: those above, ShardDigest, RoundRecord,
-// AccountRecord without the identity, which is the key, and SettledRound without round and shard,
-// which are in the key.
+// Converts a record to JSON text and back. Records are the structs above, ShardDigest, RoundRecord,
+// AccountRecord without its identity (the key has it), and SettledRound without round and shard
+// (the key has them).
 template <typename Record>
 std::string encode_record(const Record& record);
 template <typename Record>
@@ -83,8 +83,8 @@ std::optional<Record> decode_record(std::string_view text);
 std::string encode_settings(const std::map<std::string, std::string>& settings);
 std::optional<std::map<std::string, std::string>> decode_settings(std::string_view text);
 
-// The receipts of a round, in the order of their shards. A list whose shards do not ascend is not
-// one.
+// The receipts of a round, in the order of their shards. Decoding refuses shards that do not
+// ascend.
 std::string encode_receipts(const Receipts& receipts);
 std::optional<Receipts> decode_receipts(std::string_view text);
 

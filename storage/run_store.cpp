@@ -75,8 +75,8 @@ Result<std::vector<SettledRound>> RunStore::keep_settled(
     const std::function<bool(RoundIndex checkpoint)>& ends,
     const std::function<void(const Error&)>& on_damage) {
   impl_->open_fold.reset();
-  // A fold that was decided and cannot be resumed: other commits may come for its round, which
-  // count only when it is decided again.
+  // A decided fold that cannot be resumed: other commits may be staged for its round, and they
+  // count only when the fold is decided again.
   WriteBatch batch;
   batch.erase(Table::kRun, as_bytes(kFoldKey));
   auto written = impl_->store->write(std::move(batch), Durability::kLazy);

@@ -22,7 +22,7 @@ Result<void> put_label_counts(SortedWriter& writer, std::span<const std::uint32_
   return {};
 }
 
-// Puts the rows a run begins with, and their shards' digests.
+// Writes the initial rows of a run and the digests of its shards.
 Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelConfig& model,
                               const InitialRows& initial_rows) {
   const ShardMap map(model);
@@ -60,7 +60,7 @@ Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelCon
   return {};
 }
 
-// The bytes that creating the run writes, at most.
+// The most bytes that creating the run writes.
 std::uint64_t creation_bytes(const ModelConfig& model) {
   std::uint64_t bytes = std::uint64_t{model.labels} * sizeof(std::uint32_t);
   if (!begins_with_rows(model)) return bytes;

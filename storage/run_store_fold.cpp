@@ -142,8 +142,8 @@ Result<bool> RunStore::step_fold() {
   run.open_fold.reset();
   if (!folded) return folded;
   run.checkpoint = round + 1;
-  // Apart from the fold, and not synced: what is staged for a folded round counts for nothing, and
-  // whatever of it survives a crash is erased with the next round's.
+  // Separate from the fold, and not synced: staged commits of a folded round are ignored, and those
+  // that survive a crash are erased with the next round's.
   if (auto erased = run.staged.erase_through(round); !erased) return erased.error();
   return true;
 }
@@ -161,7 +161,7 @@ Result<bool> RunStore::resume_fold() {
   if (decided->checkpoint != run.checkpoint + 1) return false;
   const Result<std::optional<ShardId>> missing = run.first_missing(run.checkpoint);
   if (!missing) return missing.error();
-  if (*missing) return false;  // what was staged has been discarded since
+  if (*missing) return false;  // the staged parts were discarded since
   const Result<Receipts> receipts = this->receipts(run.checkpoint);
   if (!receipts) return receipts.error();
   if (auto begun = begin_fold(run.checkpoint, *decided, *receipts); !begun) return begun.error();

@@ -1,4 +1,4 @@
-// Back to an earlier checkpoint of the run, from a kept one.
+// Return to an earlier checkpoint of the run, from a kept checkpoint.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 namespace gleaner {
 namespace {
 
-// Writes what makes one store hold what another holds.
+// Makes the content of one store equal to that of another.
 class Copier {
  public:
   Copier(Store& own, Store& kept, SortedWriter& writer) : own_(own), kept_(kept), writer_(writer) {}
 
-  // For begin <= key < end (end empty: to the table's end).
+  // Copies the keys with begin <= key < end (end empty: to the table's end).
   Result<void> copy(Table table, ByteView begin, ByteView end) {
     if (auto read = read_keys(table, begin, end); !read) return read;
     Result<void> outcome;
@@ -45,7 +45,7 @@ class Copier {
     });
   }
 
-  // All that are left where `end` is empty.
+  // An empty `end` erases all that are left.
   Result<void> erase_keys_before(Table table, ByteView end) {
     for (; next_ < keys_.size(); ++next_) {
       if (!end.empty() && !std::ranges::lexicographical_compare(keys_[next_], end)) break;
@@ -57,7 +57,7 @@ class Copier {
   Store& own_;
   Store& kept_;
   SortedWriter& writer_;
-  std::vector<Bytes> keys_;  // of the own store that are still to be passed
+  std::vector<Bytes> keys_;  // own keys that the copy has not reached yet
   std::size_t next_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// State that the parts of RunStore share: private to storage/ and to tests that forge a store.
+// State that the sources of RunStore share: private to storage/ and to tests that forge a store.
 #pragma once
 
 #include <memory>
@@ -29,36 +29,36 @@ struct RunStore::Impl {
         staged(*store, map, checkpoint),
         codes(identity.model) {}
 
-  // A round on its way to a checkpoint.
+  // A round that is being folded.
   struct Fold {
-    RoundRecord history;  // whose rows_digest follows at the end
-    Receipts receipts;    // whose digests do
+    RoundRecord history;  // rows_digest is set at the end
+    Receipts receipts;    // digests are set at the end
     std::unique_ptr<SortedWriter> writer;
     std::uint32_t shard = 0;  // the next part
     std::uint32_t part = 0;
-    std::vector<ShardDigest> digests;  // of the shards; the last one as far as it is folded
+    std::vector<ShardDigest> digests;  // by shard; the last one up to the folded part
 
     [[nodiscard]] RoundIndex round() const { return history.checkpoint - 1; }
   };
 
-  // Values that nobody has trained yet.
+  // The row's values before training.
   void initial_values(ShardId shard, std::uint32_t row, std::span<float> values) const;
-  // `rows` with `update`'s rows in [begin, end) on top.
+  // `base` with those rows of `update` that lie in [begin, end).
   ShardRows overlay(ShardId shard, std::uint32_t begin, std::uint32_t end, const ShardRows& base,
                     const SparseUpdate& update) const;
   Result<bool> step(Fold& fold);
   Result<void> fold_update(ShardId shard, const SparseUpdate& update, SortedWriter& writer,
                            ShardDigest& digest);
-  // The bytes that a fold is going to write, about; requires that the round's commits are whole.
+  // The approximate bytes that a fold will write. Requires that the round's commits are complete.
   [[nodiscard]] std::uint64_t fold_bytes(RoundIndex round) const;
   Result<ShardDigest> read_digest(ShardId shard);
-  // The first shard whose commit for the round is not staged as a whole.
+  // The first shard whose commit for the round is not completely staged.
   Result<std::optional<ShardId>> first_missing(RoundIndex round);
 
   std::unique_ptr<Store> store;
   RunIdentity identity;
   ShardMap map;
-  std::vector<std::uint32_t> label_counts;  // one a label
+  std::vector<std::uint32_t> label_counts;  // one per label
   RoundIndex checkpoint = 0;
   std::vector<BatchIndex> rate_cuts;
   RowTables rows;

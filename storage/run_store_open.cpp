@@ -12,7 +12,7 @@
 namespace gleaner {
 namespace {
 
-// The content of the run's table, before anything is checked against anybody's wishes.
+// The content of table kRun, before it is compared with the requested identity.
 struct StoredRun {
   RunIdentity identity;
   std::vector<std::uint32_t> label_counts;
@@ -27,7 +27,7 @@ struct StoredRun {
   Result<void> read_label_counts(Store& store);
 };
 
-// The record under a word, which a run always has.
+// Reads a record that every run has.
 template <typename Decode>
 auto read_word(Store& store, std::string_view word, const Decode& decode)
     -> Result<typename decltype(decode(word))::value_type> {
@@ -69,7 +69,7 @@ Result<void> StoredRun::read_label_counts(Store& store) {
     const Result<ByteView> payload = open_record(Table::kRun, key, **record);
     if (!payload) return payload.error();
     if (payload->size() != bytes) {
-      return corrupt_record(Table::kRun, key, "it does not have one count a label");
+      return corrupt_record(Table::kRun, key, "it does not have one count per label");
     }
     std::memcpy(label_counts.data() + first, payload->data(), bytes);
   }

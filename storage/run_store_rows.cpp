@@ -70,7 +70,7 @@ Result<ShardRows> RunStore::read_rows(ShardId shard, std::uint32_t begin, std::u
     });
     if (!visited) return visited.error();
   }
-  // Which features a wide row has never changes, so its codes are those of the checkpoint.
+  // A wide row's features never change, so its codes are as in the checkpoint.
   if (run.map.is_wide()) {
     if (rows->rows.size() * run.map.codes_per_row(shard) == rows->codes.size()) return rows;
     return Error{ErrorCode::kCorrupt,

@@ -12,8 +12,8 @@
 namespace gleaner {
 namespace {
 
-// In front of the encoded update: enough to index a part without decoding it. A multiple of a word,
-// as the encoded update is.
+// Precedes the encoded update: enough to index a part without decoding it. Its size is a multiple
+// of a word, as the encoded update's is.
 struct PartHeader {
   std::uint32_t parts = 0;
   std::uint32_t rows = 0;
@@ -119,7 +119,7 @@ Result<void> StagedCommits::load_range(ByteView begin, ByteView end) {
 
 Result<void> StagedCommits::note(RoundIndex round, ShardId shard, std::uint32_t part,
                                  std::uint32_t parts, const Part& noted) {
-  // Each part holds a row, unless it is the only one.
+  // Each part has a row, unless it is the only part.
   if (parts == 0 || parts > std::max(1u, map_.row_count(shard)) || part >= parts) {
     return refuse(shard, fmt::format("has a part {} of {}", part, parts));
   }
@@ -136,7 +136,8 @@ Result<void> StagedCommits::note(RoundIndex round, ShardId shard, std::uint32_t 
 
 Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t part,
                                 std::uint32_t parts, const SparseUpdate& update) {
-  if (raw(shard) >= map_.shard_count()) return refuse(shard, "is for a shard the run has not");
+  if (raw(shard) >= map_.shard_count())
+    return refuse(shard, "is for a shard that the run does not have");
   if (auto checked = check_update(map_, shard, update); !checked) {
     return refuse(shard, "cannot be: " + checked.error().message);
   }
@@ -227,7 +228,7 @@ Result<std::vector<SettledRound>> StagedCommits::keep_settled(
 }
 
 Result<void> StagedCommits::erase_others(const std::vector<SettledRound>& kept) {
-  Bytes begin;  // of what may have to go
+  Bytes begin;  // of the keys that may be erased
   for (const SettledRound& settled : kept) {
     const StagedKeyBytes own = encode_staged_key({settled.round, settled.shard, 0});
     const StagedKeyBytes next =
@@ -269,7 +270,7 @@ Result<void> StagedCommits::check_order(RoundIndex round, ShardId shard, std::ui
   while (before > 0 && parts[before - 1].rows == 0) --before;
   if (own.rows > 0 && before > 0 && parts[before - 1].last_row >= own.first_row) {
     return corrupt_record(Table::kStaged, encode_staged_key({round, shard, part}),
-                          "its rows do not follow those of the part before");
+                          "its rows do not follow the rows of the part before");
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// Commits that are stored and not folded yet (table kStaged), with an index in memory of which
-// parts there are. Borrows store and map. One thread at a time.
+// Stored commits that are not folded yet (table kStaged), with an index in memory of their parts.
+// Borrows store and map. One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -20,19 +20,18 @@
 
 namespace gleaner {
 
-// One part as it is stored.
+// A part as it is stored.
 struct StagedPart {
   std::uint32_t parts = 0;  // of the commit
   SparseUpdate update;
 };
 
-// Decodes the payload of a staged record and checks it in full; the error is a clause that says
-// what is wrong.
+// Decodes the payload of a staged record and checks it in full. The error is a clause.
 Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const ShardMap& map);
 
 class StagedCommits {
  public:
-  // A commit staged for a round before `first_round` is folded already and counts for nothing.
+  // Commits staged for rounds before `first_round` are folded already and ignored.
   StagedCommits(Store& store, const ShardMap& map, RoundIndex first_round);
 
   // Adds a part; see RunStore::stage.
@@ -40,31 +39,31 @@ class StagedCommits {
                    const SparseUpdate& update);
   // Records that a commit counts; see RunStore::settle.
   Result<void> settle(const SettledRound& settled);
-  // Keeps settled commits of the rounds [first, end), and erases all else; see
+  // Keeps settled commits of the rounds [first, end) and erases all others; see
   // RunStore::keep_settled.
   Result<std::vector<SettledRound>> keep_settled(
       RoundIndex first, RoundIndex end, const std::function<bool(RoundIndex checkpoint)>& ends,
       const std::function<void(const Error&)>& on_damage);
-  // True when every part of the shard's commit is there.
+  // Whether every part of the shard's commit is staged.
   Result<bool> is_whole(RoundIndex round, ShardId shard);
-  // Calls `visit` with the shard's parts in order, those that may hold rows of [begin, end).
-  // kNotFound unless the commit is whole; kCorrupt when parts do not follow one another.
+  // Visits, in order, the parts of the shard's commit that may hold rows of [begin, end). kNotFound
+  // unless the commit is complete; kCorrupt when parts do not follow one another.
   Result<void> visit(RoundIndex round, ShardId shard, std::uint32_t begin, std::uint32_t end,
                      const std::function<Result<void>(const SparseUpdate&)>& visit);
 
-  // A part of the shard's commit, which is_whole. kCorrupt when its rows do not follow those of the
-  // parts before.
+  // A part of the shard's commit, which must be complete. kCorrupt when its rows do not follow the
+  // rows of the earlier parts.
   Result<SparseUpdate> part(RoundIndex round, ShardId shard, std::uint32_t part);
-  // The parts of the shard's commit, which is_whole.
+  // The number of parts of the shard's commit, which must be complete.
   [[nodiscard]] std::uint32_t part_count(RoundIndex round, ShardId shard) const;
 
-  // Rows in the parts of the shard's commit that are there; 0 before anything was asked of it.
+  // Rows in the staged parts of the shard's commit; 0 before the index is loaded.
   [[nodiscard]] std::uint64_t row_count(RoundIndex round, ShardId shard) const;
 
-  // Erases everything staged for rounds <= `round`, which is folded: not synced, since nobody
-  // reads it again, and left for the next time when the disk is full.
+  // Erases everything staged for rounds <= `round`, which is folded. Not synced, since nothing
+  // reads it again; left for the next call when the disk is full.
   Result<void> erase_through(RoundIndex round);
-  // Erases what is staged of the shard for rounds >= `round`; not synced, as add() is not.
+  // Erases what the shard has staged for rounds >= `round`; not synced, as add() is not.
   Result<void> erase_shard(RoundIndex round, ShardId shard);
   // Erases everything staged, durably.
   Result<void> erase_all();
@@ -77,7 +76,7 @@ class StagedCommits {
     std::uint32_t last_row = 0;
   };
 
-  // As long as the parts that have come, whatever the first of them promised.
+  // The parts that have arrived. Its memory does not depend on the promised number of parts.
   struct Commit {
     std::uint32_t parts = 0;
     std::vector<Part> staged;
@@ -91,17 +90,17 @@ class StagedCommits {
     }
   };
 
-  // Reads what is staged, once; only then is a damaged part found, so that a store with one can
-  // still be opened and the part dropped.
+  // Reads the table once, at first use: a store with a damaged part can still be opened, and the
+  // part be dropped.
   Result<void> load();
   // Adds the parts with begin <= key < end (end empty: to the table's end) to the index.
   Result<void> load_range(ByteView begin, ByteView end);
-  // The record that a commit counts; nullopt when there is none, or the commit is not whole. Adds
-  // the commit's parts to the index.
+  // The record that a commit counts; nullopt when the record is missing or the commit incomplete.
+  // Adds the commit's parts to the index.
   Result<std::optional<SettledRound>> load_settled(RoundIndex round, ShardId shard);
-  // Erases all commits but these, which are in the order of their keys.
+  // Erases all commits except `kept`, which is in the order of the keys.
   Result<void> erase_others(const std::vector<SettledRound>& kept);
-  // kCorrupt unless the part's first row comes after the last row of the part before it.
+  // kCorrupt unless the part's first row comes after the last row of the part before.
   [[nodiscard]] Result<void> check_order(RoundIndex round, ShardId shard, std::uint32_t part) const;
   Result<void> note(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
                     const Part& noted);

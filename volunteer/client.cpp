@@ -124,7 +124,7 @@ void Client::use(std::shared_ptr<Link> link) {
 void Client::receive(const Bytes& payload, std::size_t wire_bytes) {
   Result<Message> message = decode(payload);
   if (!message && message.error().code == ErrorCode::kResources) {
-    // Nothing has been changed yet; what is reported below lets go of the shards.
+    // Nothing has changed yet. The core's answer to Disconnected gives up the shards.
     hang_up();
     handle(Disconnected{
         "this machine has less memory than --memory promises: there is none for what the master "

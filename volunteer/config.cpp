@@ -56,7 +56,7 @@ const ProgramText& program_text() {
 
 void add_offer(Settings& settings, VolunteerConfig& c) {
   const SettingScope scope = SettingScope::kMachine;
-  settings.begin_section("volunteer", "Whom to help, and with what.");
+  settings.begin_section("volunteer", "The master to help, and the resources to lend.");
   settings.add(
       "master", scope, "",
       "The line that the master prints; the first free argument sets it too. With --insecure "
@@ -66,42 +66,41 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
                "File that holds this line instead. Nobody but its owner and its group may read "
                "it.",
                text_setting(c.line_file, "FILE"));
-  settings.add("name", scope, "", "What the master calls this volunteer. Empty: the host's name.",
+  settings.add("name", scope, "", "The volunteer's name at the master. Empty: the host's name.",
                text_setting(c.name, "NAME"));
   settings.add(
       "threads", scope, "threads", "Compute threads. auto: one for every core of this machine.",
       or_auto(c.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
   settings.add("nice", scope, "",
-               "How far the compute threads give way to other programs: as nice(1) counts, or "
-               "idle, which takes only what no other program wants.",
+               "How far the compute threads give way to other programs: as for nice(1), or idle,"
+               " which runs only when no other program wants the processor.",
                or_word(c.nice, integer_setting(c.nice, 0, kNiceMax), "idle", kNiceIdle));
   settings.add("pin_threads", scope, "",
-               "Keep each compute thread on a processor. It helps only where nobody else "
-               "computes and all processors are lent.",
+               "Keep each compute thread on a processor. Helps only if nobody else computes and "
+               "all processors are lent.",
                boolean_setting(c.pins_threads));
-  settings.add("memory", scope, "",
-               "Most memory that shards may take. auto: half of the machine's.",
+  settings.add("memory", scope, "", "Most memory for shards. auto: half of the machine's.",
                or_auto(c.memory_bytes, [](std::uint64_t& field) {
                  return bytes_setting(field, kMemoryBytesMin, std::uint64_t{1} << 50);
                }));
   settings.add("cache", scope, "",
-               "Folder in which the volunteer keeps who it is, so that the master's account of "
-               "it goes on after a restart, and the examples that it has fetched; one folder a "
-               "volunteer. Empty: nothing is kept.",
+               "Folder for the volunteer's key, by which its account at the master goes on, and "
+               "for fetched examples; one folder per volunteer. Empty: nothing is kept.",
                text_setting(c.cache_dir, "DIR"));
   settings.add("cache_size", scope, "",
-               "Most that fetched examples may take there. What does not fit is fetched again in"
-               " every epoch. Without a folder they take memory: an eighth of the limit, and no "
-               "more than 256 MiB.",
+               "Most bytes of fetched examples in that folder. Others are fetched again in every"
+               " epoch. Without a folder they take memory: at most an eighth of "
+               "volunteer.memory, and 256 MiB.",
                bytes_setting(c.cache_bytes, 0, std::uint64_t{1} << 50));
-  settings.add("leave_grace_s", scope, "seconds",
-               "How long handing over the shards may take before the volunteer leaves anyway.",
+  settings.add("leave_grace_s", scope, "seconds", "Time for handing over the shards.",
                integer_setting(c.leave_grace_s, 0, 86'400));
   settings.add("until", scope, "",
-               "When its time here ends: 4h from now, a local time such as 2026-11-26T07:00, or "
-               "@ and seconds since 1970. Empty: never, in a job of Slurm the job's end.",
+               "End of the volunteer's time: 4h from now, a local time such as 2026-11-26T07:00,"
+               " or @ and seconds since 1970. Empty: never; in a Slurm job, the job's end.",
                text_setting(c.until, "TIME"));
-  settings.add("once", scope, "", "Exit with 0 when the run ends, rather than wait for the next.",
+  settings.add("once", scope, "",
+               "Exit with 0 when the run ends. Otherwise the program stays, "
+               "and looks for no other run.",
                boolean_setting(c.once));
 }
 
@@ -122,10 +121,10 @@ void add_when(Settings& settings, VolunteerConfig& c) {
                integer_setting(c.idle_after_s, 1, 86'400));
   settings.add("battery", scope, "", "Compute on battery too.", boolean_setting(c.on_battery));
   settings.add("metered", scope, "",
-               "Use metered networks too. What is unknown counts as not metered.",
+               "Use metered networks too. An unknown network counts as not metered.",
                boolean_setting(c.on_metered));
   settings.add("temperature_max", scope, "degrees Celsius",
-               "Pause when a part of the machine is as hot, until it is 10 degrees cooler.",
+               "Pause when a part of the machine is this hot, until it is 10 degrees cooler.",
                number_setting(c.celsius_max, 40.0, 200.0));
   settings.add("free_memory", scope, "", "Pause while other programs have less memory left.",
                bytes_setting(c.free_memory_bytes, 0, std::uint64_t{1} << 50));
@@ -137,8 +136,7 @@ void add_when(Settings& settings, VolunteerConfig& c) {
                "Pause when programs wait for memory for this part of the time; 100: never.",
                number_setting(c.memory_pressure_max, 1.0, 100.0));
   settings.add("keep_shards_s", scope, "seconds",
-               "A pause that is known to end within this time keeps the shards in memory until "
-               "then. Any other hands them over at once.",
+               "A pause that is known to end within this time keeps the shards in memory.",
                integer_setting(c.keep_shards_s, 0, 300));
   const auto bytes = [](std::uint64_t& field) {
     return bytes_setting(field, std::uint64_t{1} << 20, std::uint64_t{1} << 50);
@@ -156,8 +154,8 @@ void add_when(Settings& settings, VolunteerConfig& c) {
   http.range = "such as 127.0.0.1:8091, an address in numbers";
   settings.add("http", scope, "",
                "Address of a page that shows this volunteer and can pause it; port 0 takes a "
-               "free one. At 127.0.0.1 this machine alone reaches it; elsewhere others see it "
-               "too, but cannot pause anything.",
+               "free one. At 127.0.0.1 only this machine reaches it; elsewhere others see it, "
+               "but cannot pause anything.",
                std::move(http));
 }
 
@@ -165,26 +163,27 @@ void add_network(Settings& settings, VolunteerConfig& c) {
   const SettingScope scope = SettingScope::kMachine;
   settings.begin_section("network", "How the master is reached.");
   settings.add("insecure", scope, "",
-               "Encrypt nothing and trust whoever answers; the master must be started with it too.",
+               "Encrypt nothing and trust any master at the address; the master must be started "
+               "with it too.",
                boolean_setting(c.insecure));
   settings.add("connect_timeout_ms", scope, "milliseconds",
                "An attempt to connect is given up after this time.",
                integer_setting(c.connect_timeout_ms, 100, 600'000));
-  settings.add(
-      "limit_up", scope, "Mbit/s", "Send no more than this; auto: as much as the network takes.",
-      or_auto(c.limit_up,
-              [](double& field) { return number_setting(field, kLimitMegabitsMin, 1e6); }));
-  settings.add("limit_down", scope, "Mbit/s", "Receive no more than this; auto: as much as comes.",
+  settings.add("limit_up", scope, "Mbit/s", "Send no more than this; auto: no limit.",
+               or_auto(c.limit_up, [](double& field) {
+                 return number_setting(field, kLimitMegabitsMin, 1e6);
+               }));
+  settings.add("limit_down", scope, "Mbit/s", "Receive no more than this; auto: no limit.",
                or_auto(c.limit_down, [](double& field) {
                  return number_setting(field, kLimitMegabitsMin, 1e6);
                }));
   settings.add("retry_ms_min", scope, "milliseconds",
-               "The first pause after a failed attempt; it doubles with each, with a random part.",
+               "The first pause after a failed attempt; it doubles with each attempt and has a "
+               "random part.",
                integer_setting(c.retry_ms_min, 10, 3'600'000));
   settings.add(
       "retry_ms_max", scope, "milliseconds",
-      "The longest pause between attempts; a second at most while it keeps shards to come back "
-      "with.",
+      "The longest pause between attempts; at most a second while the volunteer keeps shards.",
       integer_setting(c.retry_ms_max, 10, 86'400'000));
   settings.add("give_up_s", scope, "seconds",
                "Exit when no master has been reached for this time; auto: never.",
@@ -194,9 +193,10 @@ void add_network(Settings& settings, VolunteerConfig& c) {
 
 void add_output(Settings& settings, VolunteerConfig& c) {
   const SettingScope scope = SettingScope::kMachine;
-  settings.begin_section("output", "What is printed.");
+  settings.begin_section("output", "The program's output.");
   settings.add("log_format", scope, "",
-               "text: a line for people; json: what the volunteer does as one JSON object a line.",
+               "text: a line for people; json: the volunteer's activity as one JSON object per "
+               "line.",
                choice_setting(c.log_format, {"text", "json"}));
   settings.add("quiet", scope, "", "Print only warnings and errors.", boolean_setting(c.quiet));
   settings.add("verbose", scope, "", "Print every decision.", boolean_setting(c.verbose));

@@ -1,5 +1,5 @@
-// The settings that a person can make for a volunteer, and how they are read. The keys, their
-// defaults and their meaning are documented in CONFIGURATION.md.
+// A volunteer's settings, and how they are read. CONFIGURATION.md documents the keys, their
+// defaults and their meaning.
 #pragma once
 
 #include <cstdint>
@@ -61,29 +61,29 @@ struct VolunteerConfig {
 // The table of keys, bound to `config`, which outlives it.
 Settings volunteer_settings(VolunteerConfig& config);
 
-// As for the master: what is to run has passed check(); `to_print` is printed instead of running.
+// As for the master: `config` has passed check(), or `to_print` is printed instead of running.
 struct VolunteerStart {
   VolunteerConfig config;
   TextToPrint to_print;
 };
 
-// The process's environment; unset where it has nothing.
+// The process's environment variables; unset where there are none.
 struct VolunteerEnvironment {
   std::optional<std::string> master;     // GLEANER_MASTER
   std::optional<std::string> line_file;  // GLEANER_LINE_FILE
   std::optional<std::string> job_end{};  // SLURM_JOB_END_TIME, in seconds since 1970
 };
 
-// Reads the file that holds the line too, so that `master` is set in what is to run.
+// Also reads the file that holds the line, so that `master` is set in the result.
 Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arguments,
                                              const VolunteerEnvironment& environment);
 
 Result<void> check(const VolunteerConfig& config);
 
-// The rules that the configuration allows. It has passed check().
+// The rules of `config`, which has passed check().
 volunteer::Rules lending_rules(const VolunteerConfig& config);
 
-// The machine a volunteer runs on, as far as it may use it.
+// The volunteer's offer to the master: configured values, otherwise the machine's.
 // The volunteer's offer: the configuration's word, else the machine's.
 struct VolunteerOffer {
   std::string name;  // printable, at most kNameBytesMax

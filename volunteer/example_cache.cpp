@@ -21,13 +21,13 @@ static_assert(std::endian::native == std::endian::little, "lists are written as 
 struct Header {
   std::uint64_t magic = 0x544e494f504e4c47;  // "GLNPOINT"
   std::uint32_t version = 2;
-  std::uint32_t name = 0;  // digest of the file's name, which says whose points they are
+  std::uint32_t name = 0;  // digest of the file's name, which identifies the examples
   friend bool operator==(const Header&, const Header&) = default;
 };
 
 static_assert(sizeof(Header) == 16);
 
-// Before the lists of a point.
+// Precedes the lists of an example.
 struct Head {
   std::uint64_t point = 0;
   std::uint32_t features = 0;
@@ -82,8 +82,8 @@ class Window {
  public:
   Window(int file, std::uint64_t file_bytes) : file_(file), file_bytes_(file_bytes) {}
 
-  // The `count` bytes at `offset`, which lie within the file; good until the next call. Null when
-  // they cannot be read.
+  // Returns `count` bytes at `offset`, which lie within the file; valid until the next call. Null
+  // when they cannot be read.
   const std::byte* at(std::uint64_t offset, std::uint64_t count) {
     if (offset < begin_ || offset + count > begin_ + bytes_.size()) {
       begin_ = offset;
@@ -106,7 +106,7 @@ struct OtherFile {
   std::uint64_t bytes = 0;
 };
 
-// The files that may go, in the order in which they should.
+// Files that may be deleted, in the order of their deletion.
 std::vector<OtherFile> other_files(const fs::path& own) {
   std::vector<OtherFile> others;
   const fs::path folder = own.has_parent_path() ? own.parent_path() : fs::path(".");
@@ -127,7 +127,7 @@ std::vector<OtherFile> other_files(const fs::path& own) {
   return others;
 }
 
-// Under its lock, so that nobody begins to use it meanwhile.
+// Deletes under the file's lock, so that no process begins to use it meanwhile.
 bool delete_unused_cache(const std::string& path) {
   const int file = os::open_locked(path, false);
   if (file < 0) return false;
@@ -143,7 +143,7 @@ bool delete_unused_cache(const std::string& path) {
 
 ExampleCache::ExampleCache(const std::string& file, std::uint64_t bytes_max)
     : bytes_max_(std::min(bytes_max, kFileBytesMax)) {
-  // Writing beyond it would not fail but end the process.
+  // A write beyond the limit would not fail but end the process.
   bytes_max_ = std::min(bytes_max_, os::file_bytes_max());
   if (file.empty() || !use_file(file)) use_memory();
 }
@@ -172,15 +172,15 @@ bool ExampleCache::use_file(const std::string& file) {
     close_file();
     return false;
   }
-  // Whoever makes room goes by when a file was last of use, and a complete one is only read.
+  // make_room() goes by the time of last use, and a complete file is only read.
   os::touch(file_);
   is_writable_ = true;
   return true;
 }
 
 void ExampleCache::use_memory() {
-  // A file without a disk, rather than memory of our own: it grows without being copied, and what
-  // is true of the file is true of it.
+  // A memory file instead of a vector: it grows without copying, and has all properties of the
+  // file.
   is_in_memory_ = true;
   file_ = os::make_memory_file();
   is_writable_ = file_ >= 0 && bytes_max_ >= sizeof(Header) && begin_file();
@@ -193,8 +193,8 @@ bool ExampleCache::begin_file() {
   return true;
 }
 
-// A damaged record is passed over by the length that it claims. Where that is damaged too, what
-// follows fails its checksums as well, and is cut off like a torn record.
+// Skips a damaged record by the length that it claims. If the length is damaged too, the following
+// records fail their checksums as well, and the file is cut off like a torn record.
 bool ExampleCache::scan(std::uint64_t file_bytes) {
   Window window(file_, file_bytes);
   std::uint64_t offset = sizeof(Header);
@@ -255,7 +255,7 @@ bool ExampleCache::add(std::uint64_t point, std::span<const std::uint32_t> featu
 
 bool ExampleCache::append(std::size_t count) {
   if (!os::write_at(file_, end_, record_.data(), count)) {
-    // Should the file not let itself be cut off either, it is when it is next opened.
+    // If the file cannot be cut off now, its next opening does it.
     static_cast<void>(os::cut_off(file_, end_));
     is_writable_ = false;
     is_full_ = true;

@@ -10,7 +10,7 @@
 namespace gleaner::volunteer {
 namespace {
 
-// Enough to keep a link busy while answers are written to disk; each is bounded by the master.
+// Keeps a link busy while answers are written to disk. The master bounds each request.
 constexpr std::size_t kExamplesOut = 4096;
 constexpr std::size_t kExamplesPerRequest = 512;
 static_assert(kExamplesPerRequest <= kPointsPerRequestMax);
@@ -25,16 +25,16 @@ void append(std::vector<T>& target, std::span<const T> more) {
   target.insert(target.end(), more.begin(), more.end());
 }
 
-// Views of points whose lists lie one behind the other.
+// Views of examples whose lists lie one after the other.
 class Cutter {
  public:
-  // The next point's lists end where `lists` do now.
+  // The next example's lists end where `lists` do now.
   void cut(const ExampleLists& lists) {
     features_.push_back(lists.features.size());
     labels_.push_back(lists.labels.size());
   }
 
-  // The views of all points. `lists` does not move any more.
+  // The views of all examples. `lists` must not move any more.
   [[nodiscard]] std::vector<ExampleView> views(const ExampleLists& lists) const {
     std::vector<ExampleView> views;
     std::size_t feature = 0;
@@ -69,7 +69,7 @@ ExampleCache& ExampleStore::cache(PointSet set) {
   const auto index = static_cast<std::size_t>(set);
   std::unique_ptr<ExampleCache>& cache = caches_[index];
   if (cache != nullptr) return *cache;
-  // Among the data of a run, the part to be trained is by far the larger.
+  // A run's training set is much larger than its test set.
   const auto share = [set](std::uint64_t bytes) {
     return set == PointSet::kTraining ? bytes / 8 * 7 : bytes / 8;
   };
@@ -92,7 +92,7 @@ void ExampleStore::rename(PointSet set, std::string name) {
 void ExampleStore::begin(const ModelConfig& model, std::uint64_t test_fingerprint) {
   map_.reset();
   if (is_wide(model)) map_.emplace(model);
-  // Neurons of labels are of a seed, points without them of any.
+  // Neurons of labels depend on the seed; examples without labels do not.
   rename(PointSet::kTraining,
          map_ ? fmt::format("train-{:016x}-{:016x}", model.data_fingerprint, model.seed)
               : fmt::format("train-{:016x}", model.data_fingerprint));

@@ -1,7 +1,7 @@
-// The examples that a volunteer needs: which are here, which to ask the master for. Examples that
-// arrive are kept on disk while there is room (example_cache.hpp), otherwise in memory until they
-// have been used. A volunteer inside the master's process has its data sets, and asks for nothing.
-// One thread at a time.
+// The examples that a volunteer needs: which are here, and which to request from the master.
+// Arriving examples are kept on disk while there is room (example_cache.hpp), otherwise in memory
+// until they have been used. A volunteer inside the master's process has the data sets and requests
+// nothing. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace gleaner::volunteer {
 
-// Data sets of this process, which outlive who uses them; null where there is none.
+// Data sets of this process, which outlive the store; null if there are none.
 struct OwnDatasets {
   const PackedDataset* train = nullptr;
   const PackedDataset* test = nullptr;
@@ -34,19 +34,19 @@ struct OwnDatasets {
 struct ExampleStoreOptions {
   std::string folder;                                // of the caches; empty: memory only
   std::uint64_t bytes_max = std::uint64_t{1} << 30;  // of all that is kept there
-  // A bound on all that is kept in memory, where there is no folder or its files cannot be used.
+  // Bounds the memory for examples when there is no folder or its files cannot be used.
   std::uint64_t memory_bytes_max = std::uint64_t{1} << 28;
   OwnDatasets own{};
 };
 
-// Points of a batch or of an evaluation, in its order.
+// Examples of a batch or of an evaluation, in its order.
 struct WantedPoints {
   PointSet set = PointSet::kTraining;
   std::vector<std::uint64_t> points;
 };
 
-// Some points in the order in which they were asked for. Without a hidden layer those of training
-// have labels, as output neurons.
+// Examples in the order in which they were asked for. Without a hidden layer training examples have
+// labels, as output neurons.
 struct ExampleBatch {
   ExampleLists
       lists;  // of all, one behind the other, unless they are in a data set of this process
@@ -57,16 +57,16 @@ class ExampleStore {
  public:
   explicit ExampleStore(ExampleStoreOptions options) : options_(std::move(options)) {}
 
-  // Makes ready for a connection to a run of this model: nothing has been asked for. The held-out
-  // points' order and the neurons of labels follow from its seed. Files are opened when they are
-  // first needed.
+  // Prepares for a connection to a run of this model: no request is open. The model's seed gives
+  // the order of the test set and the neurons of labels. Files are opened when they are first
+  // needed.
   void begin(const ModelConfig& model, std::uint64_t test_fingerprint);
 
-  // The request that is next so that all of `points` will be here; nullopt when nothing is missing
-  // that has not been asked for, or enough is on its way.
+  // The next request for examples of `points` that are missing. Nullopt when all are here or
+  // requested, or when enough are on their way.
   std::optional<PointsRequest> request(PointSet set, std::span<const std::uint64_t> points);
 
-  // Forgets what is in memory.
+  // Forgets examples in memory.
   void clear();
 
   // Whether this process has the data set.
@@ -74,31 +74,31 @@ class ExampleStore {
     return (set == PointSet::kTraining ? options_.own.train : options_.own.test) != nullptr;
   }
 
-  // Whether all points that come can be kept. Otherwise it is of no use to ask far ahead.
+  // Whether all arriving examples can be kept. If not, there is no use in requests far ahead.
   [[nodiscard]] bool keeps_all(PointSet set) { return is_own(set) || !cache(set).is_full(); }
 
-  // Whether no more can be asked for at present.
+  // Whether no more can be requested at present.
   [[nodiscard]] bool has_asked_enough() const;
 
-  // Takes points. Refuses (kProtocol) those that were not asked for, or lack their labels.
+  // Takes examples. kProtocol when they were not requested or lack their labels.
   Result<void> add(const Points& points);
 
-  // Whether all of them are here, unless the disk has damaged one.
+  // Whether all of them are here. A damaged one shows only when it is read.
   bool has_all(PointSet set, std::span<const std::uint64_t> points);
 
-  // Nullopt when some are missing. A damaged one is missing from then on.
+  // Nullopt when some are missing. A damaged example is missing from then on.
   std::optional<ExampleBatch> read(PointSet set, std::span<const std::uint64_t> points);
 
-  // The bytes of memory: what is kept there for want of a folder or of room.
+  // Bytes of examples in memory.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
-  // They have been used for the last time in a while: those in memory for want of room may go.
+  // The examples are not needed soon: those in memory for lack of room are dropped.
   void release(PointSet set, std::span<const std::uint64_t> points);
 
  private:
   using Key = std::pair<PointSet, std::uint64_t>;
 
-  // Reads the data set of this process.
+  // Reads from this process's data set.
   std::optional<ExampleBatch> read_own(PointSet set, std::span<const std::uint64_t> points) const;
   bool has(PointSet set, std::uint64_t point);
   ExampleCache& cache(PointSet set);
@@ -109,7 +109,7 @@ class ExampleStore {
   std::string names_[2];
   std::optional<ShardMap> map_;  // where points have labels
   std::optional<Permutation> test_order_;
-  std::map<Key, ExampleLists> loose_;  // that the cache did not take
+  std::map<Key, ExampleLists> loose_;  // examples that the cache did not take
   std::uint64_t loose_bytes_ = 0;
   std::set<Key> asked_;
 };

@@ -12,7 +12,7 @@
 namespace gleaner::volunteer {
 namespace {
 
-// Prepared batches take this part of the memory, and no more than this.
+// The part of the memory for prepared batches, and its limit.
 constexpr std::uint64_t kBatchFraction = 4;
 constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 30;
 
@@ -21,7 +21,7 @@ void append(std::vector<Message>& messages, std::vector<T>&& more) {
   for (T& message : more) messages.emplace_back(std::move(message));
 }
 
-// Points that are kept in memory take little beside the shards.
+// Examples in memory take little beside the shards.
 ExampleStoreOptions within(ExampleStoreOptions points, std::uint64_t memory_bytes) {
   points.memory_bytes_max = std::min({points.memory_bytes_max, points.bytes_max, memory_bytes / 8});
   return points;
@@ -121,7 +121,7 @@ Result<std::vector<Message>> Executor::execute_all(const Work& work) {
   return replies;
 }
 
-// Whatever was being changed may be changed in part: nothing of it is kept.
+// A change may have been made in part: keeps nothing.
 Error Executor::starve(Lock& lock, bool is_lane) {
   forget(lock, is_lane);
   return {ErrorCode::kResources,
@@ -146,7 +146,7 @@ Result<std::vector<Message>> Executor::dispatch(const Work& work, Lock& lock) {
   if (const auto* reset = std::get_if<Reset>(&work)) return run(*reset, lock);
   if (std::holds_alternative<Forget>(work)) {
     forget(lock, /*is_lane=*/false);
-    os::give_memory_back();  // the machine is to have it, not this process's next allocation
+    os::give_memory_back();  // to the machine, not to this process's next allocation
     return std::vector<Message>{};
   }
   // With a hidden layer there are no lanes, and work takes long.
@@ -205,7 +205,7 @@ LeasedShards& Executor::trainer_of(const LeaseRef& lease) {
 }
 
 std::uint64_t Executor::bytes_of(const LeaseRef& lease) const {
-  // The master knows how many weights wide rows have; here they are counted as they come.
+  // Only the master knows how many weights wide rows have. Here they count as they arrive.
   if (wide_) return WideTrainer::shard_bytes(model_, {});
   if (raw(lease.shard) >= model_.output_shards) return InputTrainer::shard_bytes(model_);
   return ShardTrainer::shard_bytes(model_);
@@ -247,7 +247,7 @@ Result<std::vector<Message>> Executor::finish_load(const LeaseRef& lease) {
   chunks_missing_.erase(lease.shard);
   auto ready = trainer_of(lease).finish_load(lease);
   if (!ready) return ready.error();
-  os::give_memory_back();  // chunks, and rows before they are laid out, leave holes of its size
+  os::give_memory_back();  // chunks, and rows before their final layout, leave large holes
   return std::vector<Message>{*ready};
 }
 
@@ -277,7 +277,8 @@ Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
   auto outcome = trainer_->train(unit);
   if (!outcome) return outcome.error();
   outcome->result.compute_us = timer.elapsed_us();
-  // The result before the commits: a round must not look whole while its batches are awaited.
+  // The result leaves before the commits: a round must not look whole while its batches are
+  // unanswered.
   std::vector<Message> replies;
   replies.emplace_back(std::move(outcome->result));
   append(replies, std::move(outcome->commits));

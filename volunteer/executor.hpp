@@ -1,8 +1,8 @@
-// Does the work a master sends, one message at a time, and makes the replies: the bridge between
-// the protocol and the training function.
+// Does the master's work, one message at a time, and makes the replies: the bridge between the
+// protocol and the training function.
 //
-// One thread calls execute(). With a hidden layer that is where everything is done, in loops on the
-// pool. Without one it returns at once, and units wait for lanes: threads that call run_next(),
+// One thread calls execute(). With a hidden layer execute() does all the work, in loops on the
+// pool. Without one it only queues units. Lanes, threads that call run_next(), perform them; two
 // each for units of shards of their own.
 #pragma once
 
@@ -26,39 +26,39 @@ namespace gleaner::volunteer {
 
 class Executor {
  public:
-  // `pool` outlives the executor. A lease that would take the shards beyond `memory_bytes` is
-  // refused with kResources. Examples are kept as `points` says.
+  // `pool` outlives the executor. kResources refuses a lease whose shard would exceed
+  // `memory_bytes`.
   Executor(ThreadPool& pool, std::uint64_t memory_bytes, ExampleStoreOptions points = {});
 
-  // The bytes that shards and examples take at present.
+  // The bytes of shards and examples at present.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
-  // Replies in the order in which they must leave. An error means that the master's message does
-  // not fit what is here, or that memory ran out: the connection is not worth keeping.
+  // Returns replies in the order in which they must leave. An error means that the master's message
+  // does not fit or that memory ran out: the connection is to be closed.
   Result<std::vector<Message>> execute(const Work& work);
 
-  // A unit that a lane has performed as far as it can be now.
+  // A unit that a lane has performed as far as possible.
   struct Ran {
     std::uint64_t generation = 0;  // of the Reset that it came after
     Result<std::vector<Message>> replies;
     std::uint64_t held_bytes = 0;
   };
 
-  // Performs a unit and delivers what came of it, before another unit of the same shard can begin;
-  // false when none can be performed at present. Any thread; `deliver` asks nothing of this.
+  // Performs a unit and delivers its replies before another unit of the same shard can begin. False
+  // when no unit can be performed at present. Any thread; `deliver` must not call the executor.
   bool run_next(const std::function<void(Ran)>& deliver);
-  // As execute(), and then run_next() until there is nothing that can be performed.
+  // As execute(), then run_next() until no unit can be performed.
   Result<std::vector<Message>> execute_all(const Work& work);
 
-  // Counts up whenever run_next() may have something to do again. Any thread.
+  // Increases whenever run_next() may have work again. Any thread.
   [[nodiscard]] std::uint32_t changes() const { return changes_; }
 
-  // Waits until changes() is no longer `seen`.
+  // Waits until changes() differs from `seen`.
   void wait_for_change(std::uint32_t seen) const { changes_.wait(seen); }
 
-  // While it may not, no unit is begun. Any thread.
+  // Forbids or allows beginning units. Any thread.
   void let_begin(bool may_begin);
-  // Nothing is performed any more. Any thread.
+  // Performs nothing any more. Any thread.
   void stop();
   // Whether a lane has a unit. Any thread.
   [[nodiscard]] bool is_busy() const;
@@ -68,7 +68,7 @@ class Executor {
 
   [[nodiscard]] std::uint64_t shard_bytes() const;
   [[nodiscard]] std::uint64_t all_bytes() const;
-  // Waits for the lanes, unless one of them calls it.
+  // Waits for the lanes, unless a lane calls it.
   void forget(Lock& lock, bool is_lane);
   Error starve(Lock& lock, bool is_lane);
   void note_change();
@@ -85,15 +85,15 @@ class Executor {
   Result<std::vector<Message>> run(const Points& points);
   Result<std::vector<Message>> finish_load(const LeaseRef& lease);
 
-  // The trainer that the shard is for.
+  // The trainer of the shard's layer.
   [[nodiscard]] LeasedShards& trainer_of(const LeaseRef& lease);
-  // Estimate of what loading the shard takes, without the weights of wide rows.
+  // Estimated bytes of the loaded shard, without the weights of wide rows.
   [[nodiscard]] std::uint64_t bytes_of(const LeaseRef& lease) const;
   [[nodiscard]] Error does_not_fit(const LeaseRef& lease) const;
 
   ThreadPool& pool_;
   const std::uint64_t memory_bytes_;
-  mutable std::mutex mutex_;  // of everything, where there is no hidden layer; else of `wide_`
+  mutable std::mutex mutex_;  // guards everything without a hidden layer; otherwise `wide_`
   ExampleStore points_;
   InputWork input_;
   std::unique_ptr<ShardTrainer> trainer_;  // output shards over hidden units

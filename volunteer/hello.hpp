@@ -11,21 +11,20 @@
 
 namespace gleaner::volunteer {
 
-// Who a volunteer is to the masters it works for: a key, kept in its cache folder so that its
-// account survives a restart.
+// A volunteer's identity towards its masters: a key in its cache folder, so that its account
+// survives a restart.
 
-// The key in `cache_dir`/key, made there when it is missing. An empty `cache_dir` gives a new one
-// each time. Errors name the file.
+// The key in `cache_dir`/key, made if it is missing. An empty `cache_dir` gives a new key each
+// time. Errors name the file.
 Result<KeyPair> load_identity(const std::string& cache_dir);
 
-// How fast this machine is at what a volunteer does, before it has done any: a first guess for the
-// master's balancing, replaced by measurements as soon as there are some.
+// A first guess at the volunteer's speed, for the master's balancing until it has measurements.
 
-// 10^9 multiply-adds a second over all threads of the pool, by 30 ms of processor a thread: what
-// else runs at the moment, as when several programs start at once, is not in it.
+// 10^9 multiply-adds per second over all threads of the pool, from 30 ms of processor time per
+// thread. Processor time leaves out other programs that run meanwhile.
 float measure_speed(ThreadPool& pool);
 
-// Measures the machine for a moment with a pool of `threads`. `invite` as text, or empty.
+// Measures the machine briefly with a pool of `threads`. `invite` is an invite's text, or empty.
 Hello make_hello(const std::string& name, const std::string& invite, std::uint32_t threads,
                  std::uint64_t memory_bytes);
 

@@ -11,9 +11,9 @@
 namespace gleaner::volunteer {
 namespace {
 
-// Batches beyond those that are to be done whose points are asked for already.
+// Batches ahead of the next work whose examples are requested.
 constexpr BatchIndex kInputBatchesAhead = 8;
-// Pieces of work: more than a master within its limits ever has out with one volunteer.
+// More pieces of work than a master within its limits has out with one volunteer.
 constexpr std::size_t kWaitingMax = 1024;
 static_assert(kWaitingMax > 2 * (kStalenessMax + 1) + kStepsPerUnitMax + kInputShardsMax);
 
@@ -121,7 +121,8 @@ Result<bool> InputWork::run_piece(const InputUnit& unit, std::vector<Message>& r
   auto outcome = input().run(unit, fetched->examples);
   if (!outcome) return outcome.error();
   outcome->result.compute_us = timer.elapsed_us();
-  // The result before the commits: a round must not look whole while its batches are awaited.
+  // The result leaves before the commits: a round must not look whole while its batches are
+  // unanswered.
   replies.emplace_back(std::move(outcome->result));
   for (ShardCommit& commit : outcome->commits) replies.emplace_back(std::move(commit));
   for (std::size_t s = 0; s < unit.steps.size(); ++s) {

@@ -1,5 +1,5 @@
-// The work on input shards. Units wait here, in order, until the points that they need have come
-// from the master. One thread at a time; loops run on the pool.
+// Work on input shards. Units wait here in their order until their examples have come from the
+// master. One thread at a time; loops run on the pool.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ class InputWork {
   // Both outlive this.
   InputWork(ThreadPool& pool, ExampleStore& points) : pool_(pool), points_(points) {}
 
-  // Makes ready for a connection to a run of this model. With a checkpoint, shards of the same run
-  // are kept if they can be stepped back to it, and returned; anything else is forgotten.
+  // Prepares for a connection to a run of this model. With a checkpoint, shards of the same run
+  // that can be stepped back to it are kept and returned. All other shards are forgotten.
   std::vector<OfferedShard> begin(const ModelConfig& model, std::optional<RoundIndex> checkpoint);
-  // Nothing is held or waits any more.
+  // Drops all shards and waiting units.
   void clear();
 
-  // Made at its first use after begin(): who holds no such shard pays nothing.
+  // Made at its first use after begin(): a volunteer without input shards spends no memory.
   InputTrainer& input();
 
-  // Each returns replies in the order in which they must leave.
+  // Return replies in the order in which they must leave.
   Result<std::vector<Message>> run(const InputUnit& unit);
   Result<std::vector<Message>> run(const Points& points);
   // Gives an input shard back, after the units before it.
@@ -42,7 +42,7 @@ class InputWork {
   [[nodiscard]] std::uint64_t shard_bytes() const { return input_ ? input_->memory_bytes() : 0; }
 
  private:
-  // All points of a unit, and its examples, one list a step.
+  // The examples of a unit's steps, one list a step.
   struct Fetched {
     std::vector<ExampleBatch> batches;
     std::vector<std::span<const ExampleView>> examples;
@@ -52,13 +52,12 @@ class InputWork {
 
   Result<std::vector<Message>> wait(Piece piece);
   Result<std::vector<Message>> go_on();
-  // False when points are missing.
   Result<bool> run_piece(const InputUnit& unit, std::vector<Message>& replies);
   Result<bool> run_piece(const ReleaseRequest& release, std::vector<Message>& replies);
-  // Nullopt when points are missing: a unit is done whole or not at all.
+  // Nullopt when examples are missing: a unit is done whole or not at all.
   std::optional<Fetched> fetch(std::span<const WantedPoints> wanted);
   void ask(std::vector<Message>& replies);
-  // The points of each step of a unit.
+  // The examples of each step of a unit.
   [[nodiscard]] std::vector<WantedPoints> wanted(const InputUnit& unit) const;
 
   ThreadPool& pool_;
@@ -67,7 +66,7 @@ class InputWork {
   std::unique_ptr<RunPlan> plan_;
   std::unique_ptr<InputTrainer> input_;
   std::deque<Piece> waiting_;
-  BatchIndex forward_end_ = 0;  // behind the last batch whose forward pass was asked for
+  BatchIndex forward_end_ = 0;  // behind the last requested forward pass
 };
 
 }  // namespace gleaner::volunteer

@@ -31,7 +31,7 @@ void LaneThreads::work(unsigned lane) {
     });
   };
   while (!is_ending_) {
-    // Before the look at what there is, so that no change is missed.
+    // Read before the look for units, so that no change is missed.
     const std::uint32_t seen = executor_.changes();
     if (!executor_.run_next(deliver) && !is_ending_) executor_.wait_for_change(seen);
   }

@@ -14,11 +14,12 @@ namespace gleaner::volunteer {
 
 class LaneThreads : public Lanes {
  public:
-  // Both outlive this. The threads give way by `nice`; if `is_pinned`, each stays on a processor.
+  // Both outlive this. The threads run at niceness `nice`; if `is_pinned`, each stays on a
+  // processor.
   LaneThreads(asio::io_context& io, Executor& executor, unsigned threads, int nice, bool is_pinned)
       : io_(io), executor_(executor), count_(threads), nice_(nice), is_pinned_(is_pinned) {}
 
-  // Stops what is under way.
+  // Stops units that are under way.
   ~LaneThreads() override;
   LaneThreads(const LaneThreads&) = delete;
   LaneThreads& operator=(const LaneThreads&) = delete;

@@ -181,7 +181,7 @@ void Lender::weigh(Readings readings) {
 }
 
 void Lender::apply(Verdict verdict) {
-  // Details of one reason change all the time; the status has them.
+  // Only a new reason is news. Its details change all the time, and are in the status.
   const bool is_news = !verdict_ || verdict_->reason != verdict.reason;
   verdict_ = std::move(verdict);
   if (!is_news) return;

@@ -1,6 +1,5 @@
-// A volunteer's manners at work: readings of the machine become a verdict, the verdict pauses and
-// resumes the client, and a person is told and obeyed over the control socket and on the page. I/O
-// thread only.
+// Lends the machine: readings of the machine give a verdict, the verdict pauses and resumes the
+// client, and the owner commands over the control socket and the page. I/O thread only.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -28,24 +27,24 @@ class Lender {
   struct Options {
     Rules rules;
     Millis keep_shards{15'000};
-    std::string root;  // of the files that tell of the machine; empty on a real one
+    std::string root;  // prefix of the machine's files; empty on a real machine
     std::string name;
     std::string master;
     std::string control_path;                    // empty: no socket
-    std::string state_folder;                    // for the day's figures; empty: they begin at zero
+    std::string state_folder;                    // of the day's figures; empty: they begin at zero
     std::optional<VolunteerPage::Options> page;  // unset: none
   };
 
-  // All three outlive the guest. The client has not been started.
+  // All three outlive the lender. The client has not been started.
   Lender(asio::io_context& io, Client& client, LogSink& log, Options options);
   ~Lender();
   Lender(const Lender&) = delete;
   Lender& operator=(const Lender&) = delete;
 
-  // To be called after everything that the client does.
+  // To be called after every event of the client.
   void note(const Snapshot& snapshot, std::uint64_t held_bytes);
 
-  // The machine's state is known: the client may start.
+  // Called when the machine's state is known: the client may start.
   std::function<void()> on_first_verdict;
 
  private:
@@ -53,7 +52,7 @@ class Lender {
 
   static constexpr Millis kRateWindow{10'000};
 
-  // Counts of what was done and moved since the last time.
+  // Counts work and traffic since the last call.
   void count();
   void weigh(Readings readings);
   void apply(Verdict verdict);
@@ -63,10 +62,10 @@ class Lender {
   [[nodiscard]] std::string pause_sentence(const Verdict& verdict) const;
   void save_every_minute();
   std::string answer(const std::string& request);
-  // Everything that a person is told, but for the page's address.
+  // The status for the owner, without the page's address.
   Json status() const;
   void open_page(const VolunteerPage::Options& options);
-  // Everything but what tells when the machine's owner was there.
+  // Publishes the status without the times of the owner's presence.
   void publish();
   void say(const std::string& sentence, LogLevel level = LogLevel::kDebug);
 
@@ -88,7 +87,7 @@ class Lender {
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<VolunteerPage> page_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // posted readings hold it weakly
-  std::unique_ptr<Watch> watch_;                           // last: it posts to all the others
+  std::unique_ptr<Watch> watch_;                           // last: it posts to all others
 };
 
 }  // namespace gleaner::volunteer

@@ -1,4 +1,4 @@
-// gleaner-volunteer: wiring only.
+// gleaner-volunteer: wires the parts together.
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
 #include <chrono>
@@ -39,7 +39,7 @@ namespace {
 // How long `join` tries to reach the master.
 constexpr Millis kReachTime{5'000};
 
-// Shows no invite, since one that serves for one machine would be used up.
+// Sends no invite, since an attempt would use up an invite for one machine.
 Result<void> reach_master(const MasterAddress& address) {
   TlsContext tls(KeyPair::make());
   TcpLinkOptions options;
@@ -55,7 +55,7 @@ int fail(const Error& error, ExitCode code) {
   return static_cast<int>(code);
 }
 
-// A refusal for good is the network's business whatever its reason.
+// A final refusal counts as a network error, whatever its reason.
 int exit_status(const Exit& exit) {
   if (exit.success) return static_cast<int>(ExitCode::kOk);
   return fail(exit.error, ExitCode::kNetwork);
@@ -70,7 +70,7 @@ void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status
   });
 }
 
-// A piece of work that gives way to all others may take for ever, and nobody wants its result.
+// Work at the lowest priority may take for ever, and nobody wants its result.
 [[noreturn]] void end_at_once(int status) {
   std::fflush(nullptr);
   note_end(status);
@@ -84,10 +84,10 @@ Lender::Options lender_options(const VolunteerConfig& config, const VolunteerOff
   options.keep_shards = Millis(std::int64_t{config.keep_shards_s} * 1000);
   options.name = offer.name;
   options.master = master;
-  // The key stays as long as the volunteer has its own, so that a bookmark stays good.
+  // The page's key follows from the volunteer's key, so that a bookmark stays valid.
   if (!config.http.empty()) options.page = {*parse_host_port(config.http), key.derive("page")};
   options.state_folder = config.cache_dir;
-  // For tests, which put a folder in the place of the machine.
+  // Tests put a folder in place of the machine.
   const char* root =
       std::getenv("GLEANER_MACHINE_ROOT");  // NOLINT(concurrency-mt-unsafe): one thread
   if (root != nullptr) options.root = root;
@@ -96,15 +96,15 @@ Lender::Options lender_options(const VolunteerConfig& config, const VolunteerOff
   return options;
 }
 
-// When it must have gone, on the clock of the cores.
+// The end of the volunteer's time, on the clock of the cores.
 std::optional<Instant> end_of_time(const VolunteerConfig& config) {
   const std::int64_t now = wall_seconds();
   const auto until = parse_until(config.until, now);
-  if (!until) return std::nullopt;  // empty: check() has seen it
+  if (!until) return std::nullopt;  // empty, since check() has refused errors
   return monotonic_now() + std::chrono::seconds(*until - now);
 }
 
-// To whatever else people do on this machine, apart from what each compute thread does.
+// Gives way to other programs as a process. Each compute thread gives way besides.
 void give_way_as_process(const VolunteerConfig& config) {
   give_way_in_memory();
   if (config.nice == kNiceIdle) give_way_as_group("");
@@ -113,7 +113,8 @@ void give_way_as_process(const VolunteerConfig& config) {
 TcpLinkOptions link_options_of(const VolunteerConfig& config, const MasterAddress& address,
                                TlsContext& tls) {
   TcpLinkOptions options;
-  // The results of one piece of work may be a whole shard. The client begins no other meanwhile.
+  // The results of one piece of work may be a whole shard. The client begins no other work
+  // meanwhile.
   options.limits.send_queue_bytes_max = std::numeric_limits<std::size_t>::max();
   options.limits.pace_in = make_pacer(config.limit_down);
   options.limits.pace_out = make_pacer(config.limit_up);
@@ -124,7 +125,7 @@ TcpLinkOptions link_options_of(const VolunteerConfig& config, const MasterAddres
   return options;
 }
 
-// All but what is to be called.
+// All options but the callbacks.
 ThreadedClient::Options client_options(const VolunteerConfig& config, const VolunteerOffer& offer,
                                        const MasterAddress& address, const KeyPair& key) {
   const std::string invite = address.secure ? to_text(address.secure->invite) : "";
@@ -148,7 +149,7 @@ ThreadedClient::Options client_options(const VolunteerConfig& config, const Volu
   return options;
 }
 
-// Dials the master, and tells once that another has answered in its place.
+// Dials the master. Warns once if another master answers at its address.
 std::function<void(const Client::Dialled&)> dialler(TaskGroup& tasks, const HostPort& where,
                                                     Millis timeout, TcpLinkOptions options,
                                                     StatusLine& status) {
@@ -202,12 +203,12 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
     lender =
         std::make_unique<Lender>(io, client, status, lender_options(config, offer, master, key));
     lender->on_first_verdict = [&] { client.start(); };
-    // This thread decrypts and unpacks all that is computed on, which is a fifth of the work. It
-    // gives way less than the compute threads, which wait for it and so does the master. The watch
-    // has started and keeps its priority.
+    // This thread decrypts and unpacks all data, a fifth of the work. It gives way less than the
+    // compute threads: they and the master wait for it. The watch has started already and keeps its
+    // priority.
     if (config.nice == kNiceIdle) give_way(kVolunteerNice);
     while (!exit) io.run_one();
-    // The last message, a goodbye for instance, still has to leave.
+    // The last message, for instance a goodbye, still has to leave.
     tasks.cancel();
     client.clock.stop();
     lender.reset();

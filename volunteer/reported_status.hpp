@@ -1,4 +1,4 @@
-// From what the volunteer's core reports to what the status line shows. Pure.
+// Translates the core's snapshot for the status line. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace gleaner {
 
-// `master` is HOST:PORT, `memory_bytes` what the shards take.
+// `master` is HOST:PORT; `memory_bytes` are the shards' bytes.
 VolunteerStatus status_of(const volunteer::Snapshot& snapshot, const std::string& master,
                           std::uint64_t memory_bytes);
 

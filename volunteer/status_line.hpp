@@ -19,13 +19,13 @@ namespace gleaner {
 
 class StatusLine : public LogSink {
  public:
-  // The streams outlive this; `width` and `clock` are asked at every update.
+  // The streams outlive this. `width` and `clock` are called at every update.
   StatusLine(std::FILE* out, std::FILE* error, OutputOptions options,
              std::function<unsigned()> width, std::function<Instant()> clock);
 
-  // Call whenever anything changed, as often as you like.
+  // To be called after any change.
   void update(const VolunteerStatus& status);
-  // Warnings and errors go to the error stream; with JSON, {"event":"log",...} to the other.
+  // Warnings and errors go to the error stream. JSON objects {"event":"log",...} go to `out`.
   void log(LogLevel level, std::string_view message) override;
 
  private:

@@ -1,5 +1,5 @@
-// A volunteer's client on the machine's clock, with a thread that computes. I/O thread only; the
-// executor has a thread of its own.
+// A volunteer's client with the machine's clock and compute threads. I/O thread only; the executor
+// has a thread of its own.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -23,7 +23,7 @@ struct ComputeOptions {
   ExampleStoreOptions points{};
 };
 
-// The clock and the threads of a client. They are made before it and end after it.
+// The clock and the threads of a client. They outlive it.
 struct ClientThreads {
   ClientThreads(asio::io_context& io, const ComputeOptions& options)
       : clock(io),
@@ -41,7 +41,7 @@ struct ClientThreads {
                }),
         lanes(io, executor, options.threads, options.nice, options.pins_threads) {}
 
-  // Work that waits at the gate goes on, so that it ends.
+  // Opens the gate, so that work that waits there ends.
   ~ClientThreads() { pool.gate().open(); }
 
   IoClock clock;
@@ -55,7 +55,7 @@ class ThreadedClient : public ClientThreads, public Client {
  public:
   struct Options : Client::Options, ComputeOptions {};
 
-  // Its end waits for work that is being done.
+  // The destructor waits for work that is under way.
   ThreadedClient(asio::io_context& io, const Options& options)
       : ClientThreads(io, options), Client(clock, thread, pool.gate(), options, &lanes) {}
 };

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Beyond this count the numbers tell nobody anything.
+// Longer lists of numbers tell nobody anything.
 constexpr std::size_t kShardsNamed = 12;
 
 const char* activity_name(VolunteerActivity activity) {
@@ -37,12 +37,12 @@ std::string because(const std::string& reason, const char* before = ": ") {
   return reason.empty() ? std::string() : before + printable(reason);
 }
 
-// The position that is news: the epoch, not the round.
+// Only the epoch is news, not the round.
 std::string epoch_shown(const VolunteerStatus& s) {
   return s.epochs == 0 ? std::string() : fmt::format("epoch {} of {}", s.epoch, s.epochs);
 }
 
-// Details of the run, for the line that is updated.
+// Details of the run, which the updated line adds.
 std::string details(const VolunteerStatus& s) {
   std::vector<std::string> facts;
   if (s.rounds > 0) facts.push_back(fmt::format("round {} of {}", s.round, s.rounds));
@@ -66,8 +66,8 @@ bool is_at_work(VolunteerActivity activity) {
          activity == VolunteerActivity::kWaiting;
 }
 
-// Why nothing happens until the master is back; an attempt and the pause before it read the same,
-// so that waiting for hours is one line.
+// An attempt to reach the master and the pause before it give one text, so that hours of waiting
+// are one line.
 std::string absent_master(const VolunteerStatus& s) {
   return fmt::format("waiting for the master at {}{}", s.master, because(s.reason));
 }

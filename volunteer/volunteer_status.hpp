@@ -40,9 +40,9 @@ struct VolunteerStatus {
   friend bool operator==(const VolunteerStatus&, const VolunteerStatus&) = default;
 };
 
-// The whole line. `reason` and `sentence` may quote the master; they are made printable.
+// The whole line. Makes `reason` and `sentence` printable, since they may quote the master.
 std::string status_text(const VolunteerStatus& status);
-// The part of it that is news when it changes: no round, speed or countdown.
+// The part of the line whose changes are news: no round, speed or countdown.
 std::string status_news(const VolunteerStatus& status);
 // {"event":"status","activity":"training",...} without a newline.
 std::string status_json(const VolunteerStatus& status);

@@ -27,7 +27,7 @@ std::optional<BatchIndex> WideBatches::next_missing(BatchIndex batch) const {
 }
 
 WideBatches::Shared WideBatches::prepare(BatchIndex batch, Lock& lock) {
-  // Its end is told to those who wait, however it comes.
+  // The destructor tells waiting threads that the preparation has ended, in whatever way.
   struct InHand {
     WideBatches& batches;
     Lock& lock;
@@ -64,7 +64,7 @@ WideBatches::Shared WideBatches::training(BatchIndex batch) {
   for (;;) {
     if (const auto kept = training_.find(batch); kept != training_.end()) return kept->second;
     if (!in_hand_.contains(batch)) return prepare(batch, lock);
-    // Another thread is at it. Threads that go through a round together share the work.
+    // Another thread prepares it. Threads that go through a round together share the work.
     if (const auto next = next_missing(batch)) {
       if (prepare(*next, lock) != nullptr) continue;
     }

@@ -1,5 +1,5 @@
-// Prepared batches of a run without a hidden layer, which threads that are anywhere in a round
-// share: each is prepared once, as long as there is room for it. Any thread.
+// Prepared batches of a run without a hidden layer. Threads anywhere in a round share them: each
+// batch is prepared once, as long as there is room. Any thread.
 #pragma once
 
 #include <condition_variable>
@@ -24,10 +24,10 @@ namespace gleaner::volunteer {
 
 class WideBatches {
  public:
-  // Gives the examples, or nullopt when some are missing. Any thread may call it.
+  // Returns the examples, or nullopt when some are missing. Any thread may call it.
   using Read = std::function<std::optional<ExampleBatch>(const WantedPoints&)>;
 
-  // Keeps no more than `bytes_max`. What is borrowed outlives it.
+  // Keeps at most `bytes_max`. References outlive the batches.
   WideBatches(const ModelConfig& model, const RunPlan& plan, std::uint64_t bytes_max, Read read)
       : model_(model), plan_(plan), bytes_max_(bytes_max), read_(std::move(read)) {}
 
@@ -36,16 +36,15 @@ class WideBatches {
   // Examples of the evaluation's order.
   std::shared_ptr<const WideBatch> test(std::uint64_t first, std::uint32_t count);
 
-  // Whether a batch is kept.
   [[nodiscard]] bool has(BatchIndex batch) const;
 
-  // Nobody will ask for a batch before this one.
+  // Batches before this one are not needed again.
   void forget_before(BatchIndex batch);
   void clear();
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
-  // The points of a batch, or of `count` examples of the evaluation's order.
+  // The examples of a batch, or of `count` examples of the evaluation's order.
   [[nodiscard]] WantedPoints training_points(BatchIndex batch) const {
     return {PointSet::kTraining, plan_.points_of(batch)};
   }
@@ -56,10 +55,10 @@ class WideBatches {
   using Shared = std::shared_ptr<const WideBatch>;
   using Lock = std::unique_lock<std::mutex>;
 
-  // Prepares a batch that nobody has in hand, and keeps it if there is room. The lock is not held
+  // Prepares a batch that no thread is preparing, and keeps it if there is room. Releases the lock
   // meanwhile.
   Shared prepare(BatchIndex batch, Lock& lock);
-  // The next of the round that is neither kept nor in hand, of a few after `batch`.
+  // The next batch of the round, of a few after `batch`, that is neither kept nor being prepared.
   [[nodiscard]] std::optional<BatchIndex> next_missing(BatchIndex batch) const;
 
   const ModelConfig& model_;

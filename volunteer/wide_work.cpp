@@ -11,9 +11,9 @@
 namespace gleaner::volunteer {
 namespace {
 
-// Units of a shard: more than a master within its limits ever has out.
+// More units of a shard than a master within its limits has out.
 constexpr std::size_t kUnitsMax = 1024;
-// Batches beyond the next whose points are asked for where there is no room for a whole round's.
+// Batches ahead whose examples are requested when there is no room for a whole round's.
 constexpr BatchIndex kWideBatchesAhead = 8;
 
 const LeaseRef& lease_of(const TrainUnit& unit) {
@@ -46,7 +46,7 @@ WideWork::WideWork(const ModelConfig& model, std::mutex& mutex, PauseGate& gate,
       batches_(model_, plan_, batch_bytes, [&mutex, &points](const WantedPoints& wanted) {
         const Lock lock(mutex);
         auto examples = points.read(wanted.set, wanted.points);
-        // Examples that were kept for want of room have been used.
+        // Examples that were kept in memory for lack of room have been used.
         if (examples) points.release(wanted.set, wanted.points);
         return examples;
       }) {}
@@ -59,7 +59,7 @@ std::uint64_t WideWork::shard_bytes() const {
   return bytes;
 }
 
-// ---- What the master says ----------------------------------------------------------------------
+// ---- Messages of the master --------------------------------------------------------------------
 
 Result<WideWork::Replies> WideWork::queue(const LeaseRef& lease, Unit unit) {
   std::shared_ptr<Queue>& queue = queues_[lease.shard];
@@ -148,7 +148,7 @@ Result<void> WideWork::release(Queue& queue, Replies& replies) {
   return {};
 }
 
-// ---- What a lane does --------------------------------------------------------------------------
+// ---- Work of a lane ----------------------------------------------------------------------------
 
 WantedPoints WideWork::wanted(const Queue& queue) const {
   if (const auto next = queue.next_batch()) return batches_.training_points(*next);
@@ -168,7 +168,7 @@ std::shared_ptr<WideWork::Queue> WideWork::next_runnable() {
   std::set<BatchIndex> missing;
   for (const auto& [number, queue] : waiting) {
     const auto next = queue->next_batch();
-    // One that waits for examples keeps what its lane needed: no more of these than lanes.
+    // A round that waits for examples keeps its lane's memory: at most as many rounds as lanes.
     if (next && !queue->round && begun >= lanes_) continue;
     if (next && (missing.contains(*next))) continue;
     if (next && batches_.has(*next)) return queue;
@@ -180,11 +180,11 @@ std::shared_ptr<WideWork::Queue> WideWork::next_runnable() {
 }
 
 std::optional<Result<WideWork::Replies>> WideWork::run_next(Lock& lock) {
-  // A lane's own hold on the queue, which may be dropped meanwhile.
+  // Keeps the queue alive for the lane, since others may drop it meanwhile.
   const std::shared_ptr<Queue> queue = next_runnable();
   if (queue == nullptr) return std::nullopt;
 
-  // However it ends, the lane is given back.
+  // Gives the lane back on every return.
   struct OnLane {
     WideWork& work;
     Queue& queue;
@@ -252,13 +252,14 @@ Result<WideWork::Replies> WideWork::perform_training(Queue& queue, Lock& lock) {
   const bool is_done = train(queue, update);
   lock.lock();
   if (!is_done) return Replies();
-  // The shard has committed, whether anybody wants to know it or not.
+  // The shard has committed, even if nobody wants the result any more.
   auto outcome = trainer_.finish(unit, *queue.round, std::move(update));
   if (queue.is_stopped) return Replies();
   if (!outcome) return outcome.error();
   outcome->result.compute_us = queue.compute_us;
   queue.pop();
-  // The result before the commits: a round must not look whole while its results are awaited.
+  // The result leaves before the commits: a round must not look whole while its results are
+  // unanswered.
   Replies replies;
   replies.emplace_back(std::move(outcome->result));
   for (ShardCommit& commit : outcome->commits) replies.emplace_back(std::move(commit));

@@ -1,10 +1,10 @@
-// The work of a run without a hidden layer: shards that are lent, and units of them. A thread, the
-// lane, takes a unit and performs it, beside other lanes that have units of other shards. Units of
-// a shard are performed in their order, one at a time. One that lacks examples gives its lane back
-// until they have come, and goes on where it was.
+// Work of a run without a hidden layer: leased shards and their units. A lane is a thread that
+// takes a unit and performs it, beside other lanes with units of other shards. Units of one shard
+// are performed one at a time, in order. A unit that lacks examples gives its lane back, and goes
+// on where it was when they have come.
 //
-// Everything here requires the owner's mutex to be held. Where a lock is passed, it is that
-// mutex's, and is given up while a lane computes or while somebody waits for lanes.
+// All functions require the owner's mutex. A passed lock is of that mutex, and is released while a
+// lane computes or a thread waits for lanes.
 #pragma once
 
 #include <atomic>
@@ -34,8 +34,8 @@ class WideWork {
   using Lock = std::unique_lock<std::mutex>;
   using Replies = std::vector<Message>;
 
-  // A run of this model. `mutex` is the owner's, `gate` and `points` outlive this; as many units
-  // are begun at once as there are `lanes`. Prepared batches take `batch_bytes` at most.
+  // Work for a run of this model. `mutex` is the owner's; `gate` and `points` outlive this. At most
+  // `lanes` units are under way. Prepared batches take at most `batch_bytes`.
   WideWork(const ModelConfig& model, std::mutex& mutex, PauseGate& gate, ExampleStore& points,
            unsigned lanes, std::uint64_t batch_bytes);
   // Requires that no lane has a unit.
@@ -45,33 +45,33 @@ class WideWork {
 
   [[nodiscard]] WideTrainer& trainer() { return trainer_; }
 
-  // Each returns replies in the order in which they must leave.
+  // Return replies in the order in which they must leave.
   Result<Replies> run(const TrainUnit& unit);
   Result<Replies> run(const EvalUnit& unit);
   Result<Replies> run(const Points& points);
-  // A unit that has begun is finished first, others are dropped.
+  // Finishes a unit that has begun, and drops the others.
   Result<Replies> run(const ReleaseRequest& release);
-  // A unit that has begun stops, and says nothing any more.
+  // Stops a unit that has begun, without a reply.
   void run(const Revoke& revoke);
 
-  // The shard is lent: units of an earlier lease stop.
+  // The shard is leased: stops units of an earlier lease.
   void begin_lease(const LeaseRef& lease) { drop_units(lease); }
 
-  // Stops all units; nothing waits any more. Lanes that have one give it back soon.
+  // Stops all units and drops waiting ones. Lanes with a unit give it back soon.
   void stop();
-  // Waits until they have. By one thread alone, which may then end this.
+  // Waits until all lanes have given their units back. Only one thread may wait; it may destroy
   void wait_for_lanes(Lock& lock);
-  // Stops all units, and holds nothing any more.
+  // Stops all units and drops all shards.
   void forget();
 
-  // Performs a unit as far as it can be now, and returns its replies; nullopt when there is none
-  // that can be. Called by lanes.
+  // Performs a unit as far as possible and returns its replies. Nullopt when no unit can be
+  // performed. Called by lanes.
   std::optional<Result<Replies>> run_next(Lock& lock);
 
   // Lanes that have a unit.
   [[nodiscard]] unsigned busy() const { return busy_; }
 
-  // Taken by shards, and by lanes while they train.
+  // Bytes of shards, and of lanes while they train.
   [[nodiscard]] std::uint64_t shard_bytes() const;
 
   [[nodiscard]] std::uint64_t batch_bytes() const { return batches_.memory_bytes(); }
@@ -83,12 +83,12 @@ class WideWork {
   struct Queue {
     LeaseRef lease;
     std::deque<Unit> units;
-    std::deque<std::uint64_t> numbers;  // of the units, in the order in which they came
+    std::deque<std::uint64_t> numbers;  // order of arrival of each unit
     bool is_on_lane = false;
-    std::unique_ptr<WideRound> round;  // of a first unit that trains and has begun; for its lane
+    std::unique_ptr<WideRound> round;  // of a first unit that has begun training; its lane's
     float factor = 1;                  // of its rates
-    std::uint64_t compute_us = 0;      // that it has taken
-    bool is_to_be_released = false;    // when the first unit is done
+    std::uint64_t compute_us = 0;      // of the first unit so far
+    bool is_to_be_released = false;    // hand over when the first unit is done
     // Shared with the lane.
     std::atomic<BatchIndex> next{0};
     std::atomic<std::uint64_t> round_bytes{0};
@@ -96,27 +96,26 @@ class WideWork {
 
     [[nodiscard]] bool has_begun() const { return is_on_lane || round != nullptr; }
 
-    // The batch that is next, if the first unit trains.
+    // The first unit's next batch, if the unit trains.
     [[nodiscard]] std::optional<BatchIndex> next_batch() const;
     void pop();
   };
 
   Result<Replies> queue(const LeaseRef& lease, Unit unit);
-  // Unless they are of a later lease.
+  // Drops the shard's units, unless they are of a later lease.
   void drop_units(const LeaseRef& lease);
-  // The queue whose first unit came first of those that can be performed now; null: there is none.
+  // The queue whose first unit can be performed and came first; null if there is none.
   std::shared_ptr<Queue> next_runnable();
   [[nodiscard]] WantedPoints wanted(const Queue& queue) const;
-  // Trains a first unit without the lock. False when it is not done: examples are missing, or it is
-  // stopped.
+  // Trains a first unit without the lock. False when examples are missing or the unit is stopped.
   bool train(Queue& queue, std::vector<SparseUpdate>& update);
 
   Result<Replies> perform(Queue& queue, Lock& lock);
   Result<Replies> perform_training(Queue& queue, Lock& lock);
   Result<Replies> perform_evaluation(Queue& queue, Lock& lock);
-  // Hands the shard over if that is asked for and nothing is in its way.
+  // Hands the shard over if that is requested and the first unit is done.
   Result<void> release(Queue& queue, Replies& replies);
-  // Asks for what the queues need next, then ahead through their rounds.
+  // Requests examples that the queues need next, then examples ahead in their rounds.
   void ask(Replies& replies);
   void ask_for(const WantedPoints& wanted, Replies& replies);
   void ask_ahead(BatchIndex next, Replies& replies);
@@ -129,8 +128,9 @@ class WideWork {
   WideTrainer trainer_;
   WideBatches batches_;
   std::map<ShardId, std::shared_ptr<Queue>> queues_;
-  std::uint64_t units_ = 0;                 // that have come
-  std::map<RoundIndex, BatchIndex> asked_;  // up to which batch all of a round has been asked for
+  std::uint64_t units_ = 0;  // that have come
+  // by round: examples before this batch are all requested
+  std::map<RoundIndex, BatchIndex> asked_;
   unsigned busy_ = 0;
   std::condition_variable idle_;
 };

@@ -92,7 +92,7 @@ Result<void> check_secrecy(const MasterAddress& address, bool is_insecure) {
   if (!address.secure && !is_insecure) {
     return Error{
         ErrorCode::kInvalidArgument,
-        fmt::format("the address {} has no key, so nobody could know who answers there: paste the "
+        fmt::format("the address {} has no key that identifies the master: paste the "
                     "whole line that the master prints, gleaner://HOST:PORT/KEY.INVITE; or give "
                     "--insecure to both ends, which encrypts nothing",
                     to_text(address.where))};

@@ -1,9 +1,9 @@
-// Where a master is, how to know that it is the right one, and by which invite one comes to it:
+// A master's address, with the key that identifies it and the invite to it:
 //
-//   gleaner://HOST:PORT/KEY.INVITE
+// gleaner://HOST:PORT/KEY.INVITE
 //
-// KEY is the master's KeyId and INVITE an InviteKey, both base32. HOST:PORT alone is the address of
-// a master that does not encrypt. No I/O.
+// KEY is the master's KeyId and INVITE an InviteKey, both in base32. HOST:PORT alone is the address
+// of a master without encryption. No I/O.
 #pragma once
 
 #include <optional>
@@ -32,34 +32,35 @@ struct MasterAddress {
 
 inline constexpr std::string_view kAddressScheme = "gleaner://";
 
-// Where the scheme begins, in capitals or not; npos when it is nowhere.
+// The position of the scheme, in any case; npos if missing.
 std::size_t find_address_scheme(std::string_view text);
 
-// The address within what people paste: between blanks, quotes or angle brackets, in capitals, with
-// a point or a slash behind it, or in the whole command. Without a scheme, the text between these.
+// The address in pasted text: between blanks, quotes or angle brackets, in capitals, followed by a
+// point or a slash, or within a command. Without a scheme, the text between such characters.
 std::string address_in(std::string_view pasted);
 
-// Errors never repeat the part that is secret.
+// Errors never repeat the secret part.
 Result<MasterAddress> parse_master_address(std::string_view text);
-// The form that parse_master_address accepts; it holds the invite's secret.
+// The form that parse_master_address accepts; it contains the invite's secret.
 std::string to_text(const MasterAddress& address);
 
-// Encrypted exactly where `is_insecure` was not given: an error says which of both is to change.
+// Checks that the address is encrypted exactly if `is_insecure` is false. The error says which of
+// both to change.
 Result<void> check_secrecy(const MasterAddress& address, bool is_insecure);
 
-// A page's key ends its address, after a #, which browsers keep to themselves: whoever was told the
-// whole address may do there what mere readers may not.
+// A page's key stands at the end of its address after a #, a part that browsers do not send.
+// A user with the whole address may do more than read.
 
-// From the system's generator.
+// Random, from the system's generator.
 InviteSecret make_page_key();
 
 // 26 characters of base32.
 std::string page_key_text(const InviteSecret& key);
 
-// In a time that does not depend on where the text differs.
+// Takes the same time wherever the texts differ.
 bool is_page_key(std::string_view text, const InviteSecret& key);
 
-// Keeps the secrets of a command line from other users of the machine.
+// Hides secrets from other users of the machine: overwrites the invite of each
 
 // Overwrites the invite of each address gleaner://HOST:PORT/KEY.INVITE, and the key of each page
 // http://HOST:PORT/#KEY, among the arguments that the system handed to main(), where `ps` reads

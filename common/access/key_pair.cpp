@@ -36,7 +36,7 @@ NativeKey private_half(const std::array<std::uint8_t, 32>& seed) {
   return key;
 }
 
-// Null for bytes that are no key.
+// Null for bytes that are not a key.
 NativeKey public_half(const PublicKey& key) {
   return {EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, key.data(), key.size()),
           &EVP_PKEY_free};
@@ -122,7 +122,7 @@ Result<KeyPair> KeyPair::load_or_make(const std::string& path) {
   if (auto written = write_secret_file(path, text, SecretFile::kNew); !written) {
     return written.error();
   }
-  return load(path);  // perhaps that of a program that started at the same time
+  return load(path);  // perhaps the key of a program that started at the same time
 }
 
 InviteSecret KeyPair::derive(std::string_view purpose) const {

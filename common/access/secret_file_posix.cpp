@@ -85,12 +85,12 @@ Result<std::optional<std::string>> read_secret_file(const std::string& path, std
 }
 
 Result<void> write_secret_file(const std::string& path, std::string_view text, SecretFile mode) {
-  const std::string beside = path + ".new";  // what a killed process left of one is nobody's
+  const std::string beside = path + ".new";  // may be left by a killed process
   if (::unlink(beside.c_str()) != 0 && errno != ENOENT) return failed(path, "cannot be written");
   {
     const Descriptor file(
         ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
-    // A umask can only have taken bits away.
+    // A umask can only have removed bits.
     if (file.get() < 0 || ::fchmod(file.get(), kOwnerOnly) != 0 || !write_all(file.get(), text) ||
         ::fsync(file.get()) != 0) {
       return failed(path, "cannot be written");

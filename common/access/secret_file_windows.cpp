@@ -52,7 +52,7 @@ std::wstring user_sid() {
   return text;
 }
 
-// Everybody, everybody who has logged in, all users of this machine, and guests.
+// Everybody, all logged-in users, all users of this machine, and guests.
 bool is_of_many(PSID who) {
   for (const WELL_KNOWN_SID_TYPE many : {WinWorldSid, WinAuthenticatedUserSid, WinBuiltinUsersSid,
                                          WinBuiltinGuestsSid, WinAnonymousSid}) {
@@ -61,7 +61,7 @@ bool is_of_many(PSID who) {
   return false;
 }
 
-// Whether others than single users may read the file.
+// Whether groups of users may read the file.
 bool is_open_to_many(HANDLE file) {
   constexpr DWORD kReading = FILE_READ_DATA | FILE_WRITE_DATA | GENERIC_READ | GENERIC_WRITE;
   ACL* rules = nullptr;
@@ -71,7 +71,7 @@ bool is_open_to_many(HANDLE file) {
     return true;
   }
   const std::unique_ptr<void, Freed> freed(facts);
-  if (rules == nullptr) return true;  // no list: all are allowed
+  if (rules == nullptr) return true;  // no list: everybody is allowed
   for (DWORD index = 0; index < rules->AceCount; ++index) {
     void* entry = nullptr;
     if (GetAce(rules, index, &entry) == 0) return true;
@@ -121,7 +121,7 @@ Result<std::optional<std::string>> read_secret_file(const std::string& path, std
 }
 
 Result<void> write_secret_file(const std::string& path, std::string_view text, SecretFile mode) {
-  // This user and the system, and nothing that the folder would hand down.
+  // Only this user and the system, without inherited entries.
   const std::wstring user = user_sid();
   if (user.empty()) return failed(path, "cannot be written");
   const std::wstring rules = L"D:P(A;;FA;;;" + user + L")(A;;FA;;;SY)";
@@ -132,7 +132,7 @@ Result<void> write_secret_file(const std::string& path, std::string_view text, S
   }
   const std::unique_ptr<void, Freed> freed(made);
   SECURITY_ATTRIBUTES owner_only{sizeof(SECURITY_ATTRIBUTES), made, FALSE};
-  const std::string beside = path + ".new";  // what a killed process left of one is nobody's
+  const std::string beside = path + ".new";  // may be left by a killed process
   (void)os::delete_file(beside);
   {
     const HANDLE opened = CreateFileW(wide(beside).c_str(), GENERIC_WRITE, 0, &owner_only,

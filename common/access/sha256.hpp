@@ -18,9 +18,8 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void update(ByteView bytes);
-  // Ends the stream.
   std::array<std::uint8_t, 32> finish_bytes();
-  // Ends the stream, and gives 64 hexadecimal digits.
+  // Ends the stream. Returns 64 hexadecimal digits.
   std::string finish();
 
  private:

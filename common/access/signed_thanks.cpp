@@ -12,20 +12,19 @@
 namespace gleaner {
 namespace {
 
-// Begins what is signed, so that it is mistaken for nothing else that the key may sign.
+// Begins the signed text, so that it cannot be taken for another text signed by the key.
 constexpr std::string_view kBegin = "gleaner-thanks-1\t";
 // The begin, five numbers and a key, the run's name, the master's key, its signature.
 constexpr std::size_t kFields = 10;
 
-// Every field but the name is free of tabs, and so is a printable name: no two thanks have one
-// text.
+// No field contains a tab (a printable name does not), so different thanks have different texts.
 std::string signed_text(const Thanks& thanks) {
   return fmt::format("{}{}\t{}\t{}\t{}\t{}\t{}\t{}", kBegin, to_text(thanks.volunteer),
                      thanks.seconds, thanks.examples, static_cast<unsigned>(thanks.checked),
                      static_cast<unsigned>(thanks.is_finished), thanks.wall_seconds, thanks.run);
 }
 
-// Nullopt unless `text` is what is written for a number of at most `most`.
+// Nullopt unless `text` is the canonical form of a number of at most `most`.
 std::optional<std::uint64_t> number_in(std::string_view text, std::uint64_t most = ~0ULL) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,4 +1,4 @@
-// A role says what somebody may do with a run; a standing adds how far it is trusted.
+// A role says what a key may do with a run; a standing adds how far it is trusted.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace gleaner {
 
-// Which key somebody has: the first 128 bits of the SHA-256 of its public part, as certificates
-// write it (SubjectPublicKeyInfo). It is public: to act under it takes the key itself.
+// The id of a key: the first 128 bits of the SHA-256 of its public part as certificates write it
+// (SubjectPublicKeyInfo). The id is public; acting under it needs the key.
 struct KeyId {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -27,13 +27,13 @@ inline constexpr std::size_t kKeyIdTextSize = 26;
 std::string to_text(const KeyId& id);
 std::optional<KeyId> parse_key_id(std::string_view text);
 
-// The id of a public key that is written as `public_key`; the name of anything else that is bytes.
+// The id of an encoded public key, or of any other bytes.
 KeyId key_id_of(ByteView public_key);
 
-// An invited person holds the id of the invite and the secret that proves it. As text: 8
-// characters of the id and 26 of the secret, base32.
+// An invite consists of its id and a secret that proves it. As text: 8 characters of the id and 26
+// of the secret, base32.
 
-// 40 random bits. Zero is the invite that whoever holds the store's folder has by that.
+// 40 random bits. Zero is the implicit invite of the holder of the store's folder.
 enum class InviteId : std::uint64_t {};
 
 inline constexpr std::uint64_t kInviteIdMax = (std::uint64_t{1} << 40) - 1;
@@ -55,7 +55,7 @@ std::string to_text(const InviteKey& key);
 std::optional<InviteKey> parse_invite_key(std::string_view text);
 
 enum class Role : std::uint8_t {
-  kObserver,   // sees figures of the run as a whole
+  kObserver,   // sees figures of the whole run
   kVolunteer,  // trains; sees what an observer sees
   kAdmin,      // sees names and addresses; makes and revokes invites; bans
 };
@@ -64,19 +64,20 @@ enum class Role : std::uint8_t {
 const char* role_name(Role role);
 std::optional<Role> parse_role(std::string_view name);
 
-// As whom somebody takes part: decided when it comes, from its key and its invite.
+// The standing of a participant, decided when it connects, from its key and its invite.
 struct Standing {
   KeyId identity;
   Role role = Role::kVolunteer;
-  bool is_trusted = true;  // else a stranger, whose work is to be checked
-  bool is_local = false;   // in the master's own process
-  InviteId invite{};  // by which it came; zero for the holder of the store and local volunteers
-  bool is_suspended = false;  // its invite is, for all that have not proved themselves
+  bool is_trusted = true;     // else a stranger, whose work is audited
+  bool is_local = false;      // in the master's own process
+  InviteId invite{};          // its invite; zero for the holder of the store and local volunteers
+  bool is_suspended = false;  // not trusted, and its invite is suspended
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 
-// As whom a volunteer with this key takes part that comes through a relay. A relay may say anything
-// of who has come: unless it is trusted, nobody is blamed or believed elsewhere for what it passes.
+// The identity of a volunteer that comes through a relay: its key if the relay is trusted, else a
+// hash of both keys. An untrusted relay may invent volunteers, so they must not affect other
+// identities.
 KeyId identity_behind(const Standing& relay, const KeyId& key);
 
 }  // namespace gleaner

@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// "GLEANER_P_AT_1" of "p_at_1". Names of members are letters, digits and underscores.
+// "GLEANER_P_AT_1" of "p_at_1". Member names are letters, digits and underscores.
 std::string field_name(const std::string& member) {
   std::string name = "GLEANER_" + member;
   for (char& c : name) {

@@ -1,4 +1,4 @@
-// The form in which a program shows what happens, and how much of it. Plain values.
+// The form and the amount of a program's messages. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace gleaner {
 
-// The systemd journal, for a program whose output leads there: what happens becomes an entry with
-// fields of its own, so that `journalctl GLEANER_EVENT=checkpoint -o json` finds it. One thread.
+// The systemd journal, for a program whose output leads there. Each message becomes an entry with
+// fields, for `journalctl GLEANER_EVENT=checkpoint -o json`. One thread.
 
-// As syslog(3) counts.
+// The levels of syslog(3).
 enum class Priority : std::uint8_t { kError = 3, kWarning = 4, kNotice = 5, kInfo = 6, kDebug = 7 };
 
 Priority priority_of(LogLevel level);
 
 // "NAME=value" for each field of an entry. `event` is a JSON object: its member `event` becomes
-// GLEANER_EVENT, `loss` GLEANER_LOSS, and null no field.
+// GLEANER_EVENT, `loss` becomes GLEANER_LOSS; null members are left out.
 std::vector<std::string> journal_fields(const std::string& identifier, Priority priority,
                                         std::string_view message, std::string_view event);
 
@@ -35,8 +35,8 @@ class Journal {
   Journal(std::string identifier, Send send)
       : identifier_(std::move(identifier)), send_(std::move(send)) {}
 
-  // Nullopt where `stream` does not lead to the journal, or libsystemd is missing: a line of text
-  // then says the same. Call at start-up, before other threads run.
+  // Nullopt if `stream` does not lead to the journal, or libsystemd is missing: lines of text then
+  // have the same content. Call at start-up, before other threads run.
   static std::optional<Journal> behind(std::FILE* stream, std::string identifier);
 
   void write(Priority priority, std::string_view message, std::string_view event) const {
@@ -48,7 +48,7 @@ class Journal {
   Send send_;
 };
 
-// Names of --log-format. Text is for people.
+// Values of --log-format. Text is for people.
 enum class LogFormat : std::uint8_t { kText, kJson };
 
 enum class OutputMode : std::uint8_t { kTerminal, kPlain, kJson };
@@ -58,7 +58,7 @@ struct OutputOptions {
   TextStyle style;
   bool quiet = false;
   bool verbose = false;
-  std::optional<Journal> journal{};  // takes the place of plain lines
+  std::optional<Journal> journal{};  // replaces plain lines
 
   [[nodiscard]] bool shows(LogLevel level) const {
     if (quiet) return level >= LogLevel::kWarning;
@@ -66,7 +66,7 @@ struct OutputOptions {
   }
 };
 
-// Chooses JSON when it is asked for, and otherwise the form that suits the stream's other end.
+// JSON if requested, otherwise the form that suits the stream.
 inline OutputOptions output_options(const TerminalFacts& out, LogFormat format, bool quiet,
                                     bool verbose, std::optional<Journal> journal = {}) {
   OutputOptions options;

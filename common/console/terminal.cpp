@@ -14,7 +14,7 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// Bytes of the well-formed, printable code point at the front of `text`; 0 when there is none.
+// Bytes of the well-formed, printable code point at the front of `text`; 0 if there is none.
 std::size_t printable_prefix(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -27,7 +27,7 @@ std::size_t printable_prefix(std::string_view text) {
   const bool is_c1_control = first == 0xC2 && byte(1) < 0xA0;
   const bool is_overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
   const bool is_no_scalar = (first == 0xED && byte(1) >= 0xA0) || (first == 0xF4 && byte(1) > 0x8F);
-  // U+2028-202E and U+2066-2069 break lines or turn the direction of writing.
+  // U+2028-202E and U+2066-2069 break lines or change the writing direction.
   const bool turns = first == 0xE2 && ((byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE) ||
                                        (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9));
   return is_c1_control || is_overlong || is_no_scalar || turns ? 0 : size;
@@ -114,7 +114,7 @@ std::string printable(std::string_view text) {
     if (size == 0) {
       result += '?';
       text.remove_prefix(1);
-      // One '?' stands for the whole of a broken or refused sequence.
+      // A single '?' replaces a whole broken or refused sequence.
       while (!text.empty() && is_continuation(text.front())) text.remove_prefix(1);
     } else {
       result += text.substr(0, size);

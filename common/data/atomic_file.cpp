@@ -139,7 +139,7 @@ Result<void> AtomicFile::commit(Existing existing) {
     }
     temporary_.clear();
   } else if (!os::link_file(temporary_, path_)) {
-    // The temporary name goes with the destructor, on success as on failure.
+    // The destructor removes the temporary name, after success and after failure.
     return failure("cannot be put in place", errno);
   }
   os::sync_folder(folder_of(path_));

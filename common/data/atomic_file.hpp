@@ -1,5 +1,5 @@
-// A file that appears under its name whole or not at all: written without a name (or, where the
-// file system cannot do that, under a temporary one), synced, then put in place. One owner; not
+// A file that appears at its path completely or not at all: written without a name (or under a
+// temporary name, if the file system requires one), synced, then renamed. One owner; not
 // thread-safe.
 #pragma once
 
@@ -16,13 +16,13 @@ namespace gleaner {
 
 class AtomicFile {
  public:
-  // Without a name, even a killed process leaves nothing behind; not every file system can.
+  // A file without a name disappears even with a killed process; not every file system supports it.
   enum class Naming { kUnnamedIfPossible, kTemporaryName };
 
   // Creates the file in the folder of `path`. Errors name `path`.
   static Result<std::unique_ptr<AtomicFile>> create(const std::string& path,
                                                     Naming naming = Naming::kUnnamedIfPossible);
-  // Removes what was not committed.
+  // Removes an uncommitted file.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -39,7 +39,7 @@ class AtomicFile {
   [[nodiscard]] const std::string& path() const { return path_; }
 
   enum class Existing { kReplace, kRefuse };
-  // Makes the content durable and visible under `path`. Nothing may follow.
+  // Makes the content durable and visible at `path`. No other call may follow.
   Result<void> commit(Existing existing);
 
  private:
@@ -57,7 +57,7 @@ class AtomicFile {
   std::vector<char> buffer_;
 };
 
-// "no such folder", "no space left" and the like, with what to do about it where we know.
+// "no such folder", "no space left" and the like, with the remedy if known.
 std::string explain_errno(int error);
 
 }  // namespace gleaner

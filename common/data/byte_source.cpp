@@ -63,13 +63,13 @@ class FileSource final : public ByteSource {
   std::function<Result<void>()> before_wait_;
 };
 
-// Stored bytes with a window that the decoders eat from the front of.
+// A window of stored bytes, which the decoders consume from the front.
 class Window {
  public:
   explicit Window(std::unique_ptr<ByteSource> inner)
       : inner_(std::move(inner)), buffer_(kInputBytes) {}
 
-  // Reads on until `wanted` bytes stand in the window or the input ends.
+  // Reads until the window has `wanted` bytes or the input ends.
   Result<void> fill(std::size_t wanted) {
     if (view().size() >= wanted) return {};
     if (begin_ > 0) {
@@ -144,7 +144,7 @@ bool is_zstd(std::string_view bytes) {
   if (bytes.size() < 4) return false;
   std::array<unsigned char, 4> magic;
   std::memcpy(magic.data(), bytes.data(), 4);
-  // A frame of data, or one of the skippable frames that some writers put in front.
+  // A frame of data, or a skippable frame, which some writers put in front.
   return (magic[0] == 0x28 && magic[1] == 0xb5 && magic[2] == 0x2f && magic[3] == 0xfd) ||
          ((magic[0] & 0xf0) == 0x50 && magic[1] == 0x2a && magic[2] == 0x4d && magic[3] == 0x18);
 }
@@ -152,7 +152,7 @@ bool is_zstd(std::string_view bytes) {
 class GzipSource final : public WindowedSource {
  public:
   explicit GzipSource(Window window) : WindowedSource(std::move(window)) {
-    // 16 + 15: gzip wrapping with the largest window. Fails only for want of memory.
+    // 16 + 15: gzip wrapping with the largest window. Fails only without memory.
     is_ready_ = inflateInit2(&stream_, 16 + 15) == Z_OK;
   }
 
@@ -179,7 +179,7 @@ class GzipSource final : public WindowedSource {
   }
 
  private:
-  // False at the end of the input.
+  // Returns false at the end of the input.
   Result<bool> begin_member() {
     if (auto filled = window_.fill(2); !filled) return filled.error();
     if (window_.view().empty()) return false;
@@ -248,7 +248,7 @@ class ZstdSource final : public WindowedSource {
   bool is_between_frames_ = true;
 };
 
-// Forms that hold texts but are not read here, by how they begin.
+// Forms that may contain texts but are not read here, by their first bytes.
 struct OtherForm {
   std::string_view begin;
   const char* what;
@@ -269,7 +269,7 @@ constexpr std::array<OtherForm, 6> kOtherForms = {
      {"PAR1", "a Parquet file",
       "write it as CSV or JSON lines, or compress that by gzip or zstd"}}};
 
-constexpr std::size_t kBeginBytes = 6;  // of the longest
+constexpr std::size_t kBeginBytes = 6;  // of the longest form
 
 Result<std::unique_ptr<ByteSource>> decode(std::unique_ptr<ByteSource> stored) {
   Window window(std::move(stored));
@@ -330,7 +330,7 @@ std::unique_ptr<ByteSource> open_stream_source(int descriptor, std::string name,
 LineReader::LineReader(std::unique_ptr<ByteSource> source)
     : source_(std::move(source)), buffer_(std::size_t{1} << 18) {}
 
-// Makes room behind `end_` and reads once.
+// Makes room after `end_` and reads once.
 Result<void> LineReader::fill() {
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);

@@ -22,7 +22,7 @@ std::string key_of(const std::string& file) {
   return "names." + file;
 }
 
-// Nullopt when there is no such file.
+// Nullopt if the file does not exist.
 std::optional<std::string> content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
@@ -117,8 +117,8 @@ Result<void> check_name_file(const std::map<std::string, std::string>& settings,
       known == settings.end() ? std::nullopt : content_of(path);
   if (!content || digest_of(*content) == known->second) return {};
   return Error{ErrorCode::kInvalidData,
-               fmt::format("{} is not the {} with which the model was trained (its digest is {}, "
-                           "and that one's is {}): give the folder of the model's own data set",
+               fmt::format("{} is not the {} with which the model was trained (its digest is {} "
+                           "instead of {}): give the folder of the model's own data set",
                            path, file, digest_of(*content), known->second)};
 }
 

@@ -19,7 +19,7 @@ struct ScoredLabel {
   std::uint32_t label;
 };
 
-// The best labels of one example; offered in ascending order.
+// The best labels of one example. Labels must be offered in ascending order.
 class Best {
  public:
   explicit Best(std::size_t top_k) : top_k_(top_k) {}
@@ -80,7 +80,7 @@ void LabelCentroid::add(const ExampleView& example) {
   }
 }
 
-// Which of the examples have a feature, and with which value.
+// The examples that have a feature, and their values.
 class NearestCentroids::Postings {
  public:
   struct Entry {
@@ -108,7 +108,7 @@ class NearestCentroids::Postings {
     for (std::uint32_t e = 0; e < examples.size(); ++e) {
       const ExampleView& example = examples[e];
       for (std::size_t i = 0; i < example.features.size(); ++i) {
-        if (example.features[i] + 1 >= offsets_.size()) break;  // they ascend
+        if (example.features[i] + 1 >= offsets_.size()) break;  // features ascend
         visit(example.features[i], {e, example.values[i]});
       }
     }
@@ -118,8 +118,8 @@ class NearestCentroids::Postings {
   std::vector<Entry> entries_;
 };
 
-// Examples in a given order, whose places in a large file the cache cannot foresee: dozens are
-// fetched together, so that their waits for memory overlap.
+// Examples in a given order, which is random in a large file: fetches dozens together, so that the
+// waits for memory overlap.
 class NearestCentroids::Reader {
  public:
   Reader(const PackedDataset& train, std::span<const std::uint32_t> order)
@@ -151,7 +151,7 @@ class NearestCentroids::Reader {
   }
 
   const PackedDataset& train_;
-  std::span<const std::uint32_t> order_;  // what is left
+  std::span<const std::uint32_t> order_;  // the examples that are left
   std::vector<ExampleView> ahead_;
   std::size_t next_ = 0;
 };
@@ -205,7 +205,7 @@ Result<std::vector<std::vector<std::uint32_t>>> NearestCentroids::nearest(
         scores[entry.example] += static_cast<float>(sum) * entry.value;
       }
     });
-    // An example's own length is left out: it changes no order.
+    // The example's own length is left out, since it does not change the order.
     const auto scale = static_cast<float>(squares > 0 ? 1 / std::sqrt(squares) : 0);
     for (std::size_t e = 0; e < examples.size(); ++e) best[e].offer(scale * scores[e], label);
   }

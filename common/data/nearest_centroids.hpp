@@ -1,10 +1,9 @@
-// The nearest label centroids of examples, in the space of all features: what any training has to
-// beat, since it needs none. A label's centroid is the sum of its training examples, each scaled to
-// unit length; near is what has a high cosine. Files whose rows are tf-idf give centroids of
-// tf-idf.
+// The nearest label centroids of examples in the space of all features: a baseline without
+// training. A label's centroid is the sum of its training examples, each scaled to unit length;
+// nearest means highest cosine. Files whose rows are tf-idf give centroids of tf-idf.
 //
-// One label is in hand at a time, so that no centroid is kept: memory is four bytes per label entry
-// of the training data, twelve per feature, and eight per feature entry of the examples. Training
+// Only one centroid is in memory at a time: memory is four bytes per label entry of the training
+// data, twelve per feature, and eight per feature entry of the examples. Training examples are read
 // examples are read in no order, each once per label it bears. Any thread may ask.
 #pragma once
 
@@ -20,12 +19,11 @@
 
 namespace gleaner {
 
-// Which training examples bear each label, and the centroid of a label's examples.
-
-// Four bytes per label entry of the training data, and eight per label. Any thread may ask.
+// The training examples of each label. Memory is four bytes per label entry of the training data,
+// and eight per label. Any thread may ask.
 class LabelExamples {
  public:
-  // Reads the whole file; the error names damage in it. kResources: it has more than 2^32 examples.
+  // Reads the whole file; the error names damage in it. kResources for more than 2^32 examples.
   static Result<LabelExamples> open(const PackedDataset& train);
 
   // The label's examples, ascending.
@@ -33,24 +31,24 @@ class LabelExamples {
     return std::span(examples_).subspan(offsets_[label], offsets_[label + 1] - offsets_[label]);
   }
 
-  // The examples of all labels, one label after the other.
+  // The examples of all labels, label by label.
   [[nodiscard]] std::span<const std::uint32_t> all() const { return examples_; }
 
  private:
-  std::vector<std::uint64_t> offsets_;   // of a label's examples, and the end of the last
+  std::vector<std::uint64_t> offsets_;   // where a label's examples begin, and the end of the last
   std::vector<std::uint32_t> examples_;  // by label
 };
 
-// The sum of examples, each scaled to unit length, for one label at a time. Eight bytes per
-// feature.
+// The sum of a label's examples, each scaled to unit length, for one label at a time. Memory is
+// eight bytes per feature.
 class LabelCentroid {
  public:
   explicit LabelCentroid(std::uint32_t features) : sums_(features) {}
 
   void add(const ExampleView& example);
 
-  // Calls `visit(feature, sum)` for each feature whose sum is not 0, in no order, and is empty
-  // afterwards.
+  // Calls `visit(feature, sum)` for each feature with a sum other than 0, in no order. The object
+  // is empty afterwards.
   template <typename Visit>
   void take(const Visit& visit) {
     for (const std::uint32_t feature : features_) {
@@ -62,16 +60,16 @@ class LabelCentroid {
 
  private:
   std::vector<double> sums_;
-  std::vector<std::uint32_t> features_;  // whose sums may not be 0; some twice
+  std::vector<std::uint32_t> features_;  // features whose sums may not be 0; some twice
 };
 
 class NearestCentroids {
  public:
-  // Finds which training examples bear a label. `train` outlives this. The error names damage in
-  // the file.
+  // Finds the training examples of each label. `train` outlives this object. The error names damage
+  // in the file.
   static Result<NearestCentroids> open(const PackedDataset& train);
 
-  // About how many additions nearest() makes for the training data alone, and for each of
+  // Approximate number of additions of nearest(): once for the training data, and for each example.
   // `examples` besides; the latter from a few hundred labels.
   struct Work {
     double of_centroids = 0;
@@ -80,9 +78,9 @@ class NearestCentroids {
 
   [[nodiscard]] Work work(std::span<const ExampleView> examples) const;
 
-  // For each of `examples` its nearest labels, the nearest first, equally near ones by number: as
-  // many as `top_k`, which is at least 1, or all. Features that the training data does not know
-  // count for nothing. kShuttingDown when `is_stopping` was set meanwhile.
+  // The nearest labels of each example, the nearest first, equally near ones by number: `top_k` (at
+  // least 1) or all labels if there are fewer. Ignores features that the training data does not
+  // have. kShuttingDown when `is_stopping` is set meanwhile.
   [[nodiscard]] Result<std::vector<std::vector<std::uint32_t>>> nearest(
       std::span<const ExampleView> examples, std::size_t top_k,
       const std::atomic<bool>& is_stopping) const;

@@ -33,7 +33,7 @@ Result<void> copy_points(TextReader& reader, PackedWriter& writer, const PackOpt
   }
 }
 
-// A packed file given by name is used as it is, if it fits what is asked for.
+// Uses a packed file given by name as it is, if it fits the options.
 Result<std::unique_ptr<PackedDataset>> open_packed(const std::string& path,
                                                    const PackOptions& options) {
   Result<std::unique_ptr<PackedDataset>> dataset = PackedDataset::open(path);
@@ -50,7 +50,7 @@ Result<std::unique_ptr<PackedDataset>> open_packed(const std::string& path,
   return dataset;
 }
 
-// The cache at `path`, or null when there is none that can be used.
+// The cache at `path`; null if missing or unusable.
 std::unique_ptr<PackedDataset> open_cache(const std::string& path, const std::string& key,
                                           const PackOptions& options) {
   std::error_code error;
@@ -68,7 +68,7 @@ std::unique_ptr<PackedDataset> open_cache(const std::string& path, const std::st
   return nullptr;
 }
 
-// True when a file can be made beside `path`; makes its folder first.
+// Whether a file can be made beside `path`. Makes the folder first.
 bool is_writable(const std::string& path) {
   std::error_code error;
   const fs::path folder = fs::path(path).parent_path();
@@ -116,7 +116,7 @@ Result<std::unique_ptr<PackedDataset>> open_or_pack(const std::string& path,
   if (target == candidates.end()) {
     return Error{ErrorCode::kIo,
                  fmt::format("{}: there is no folder to keep its packed form in (tried {}); name "
-                             "one that can be written to as the cache folder",
+                             "a writable folder as the cache folder",
                              path, fmt::join(candidates, ", "))};
   }
   note(options, fmt::format("Packing {} into {}; this is done once.", path, *target));

@@ -1,5 +1,5 @@
-// The one call that programs need: a data set in whatever form, opened packed. A text file is
-// packed once; later starts find the packed form beside it and are instant.
+// Opens a data set of any form, packed. A text file is packed once; later starts find the packed
+// form beside it.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@
 namespace gleaner {
 
 struct PackOptions {
-  TextOptions text;  // text.limits: the dimensions of the training set, when opening the test set
-  bool normalize = true;  // rows of Euclidean length 1
+  TextOptions text;       // text.limits: dimensions of the training set, to open the test set
+  bool normalize = true;  // scale examples to unit length
   std::string cache_dir;  // instead of beside the file
-  // Called now and then while packing: bytes of the text file read, and of how many.
+  // Called from time to time while packing, with the bytes of the text file read and in total.
   std::function<void(std::uint64_t done, std::uint64_t total)> on_progress;
-  // Sentences for a person: that a cache is made, or why one is made again.
+  // Takes sentences for people: a cache is made, or why it is made again.
   std::function<void(const std::string&)> on_note;
 };
 
-// `path` is text, plain or compressed, or a packed file. With text.limits the dimensions of the
-// result are those limits whatever the file announces (a packed file keeps its own), and ids beyond
-// them are refused. A cache that is stale or damaged is made again.
+// `path` is text, plain or compressed, or a packed file. With text.limits, these are the dimensions
+// of the result, whatever the text file announces (a packed file keeps its own), and larger ids are
+// refused. A stale or damaged cache is made again.
 Result<std::unique_ptr<PackedDataset>> open_or_pack(const std::string& path,
                                                     const PackOptions& options = {});
 
-// kInvalidData where the file uses ids beyond text.limits.
+// kInvalidData if the file has ids beyond text.limits.
 Result<void> check_limits(const PackedDataset& dataset, const TextOptions& text);
 
-// Packs the text file `source` into `target`. `key` is stored with it.
+// Packs the text file `source` into `target`, together with `key`.
 Result<void> pack_text(const std::string& source, const std::string& target, const std::string& key,
                        const PackOptions& options, AtomicFile::Existing existing);
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The name in a folder shared by files from everywhere.
+// The name in a cache folder that is shared by files of all folders.
 std::string shared_name(const std::string& path) {
   std::error_code error;
   fs::path absolute = fs::weakly_canonical(path, error);
@@ -26,7 +26,7 @@ std::string shared_name(const std::string& path) {
 }
 
 std::string user_cache_folder() {
-  // Read before any thread of ours could change the environment; none does.
+  // Read before any thread could change the environment; none does.
   const char* xdg = std::getenv("XDG_CACHE_HOME");  // NOLINT(concurrency-mt-unsafe)
   if (xdg != nullptr && xdg[0] == '/') return std::string(xdg) + "/gleaner";
   const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe)
@@ -34,8 +34,8 @@ std::string user_cache_folder() {
   return {};
 }
 
-// A folder without any write permission was meant to be left alone, also by root, whom the kernel
-// would let write.
+// A folder without any write permission should stay unchanged, even by root, whom the kernel lets
+// write.
 bool is_marked_read_only(const std::string& path) {
   std::string folder = fs::path(path).parent_path().string();
   if (folder.empty()) folder = ".";
@@ -56,7 +56,7 @@ Result<std::string> source_key(const std::string& path, const PackOptions& optio
                                    std::generic_category().message(errno))};
   }
   const auto& limits = options.text.limits;
-  // The last line stands in the keys of all caches that there are.
+  // The last line is part of the keys of all existing caches.
   return fmt::format(
       "gleaner packed {}\nbytes {}\nchanged {}.{:09}, {}.{:09}\ninode {}\nformat {}\nfirst feature "
       "{}\nnormalize {}\nlimits {}\nat least 0x0\n",

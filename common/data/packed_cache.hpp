@@ -10,11 +10,11 @@
 namespace gleaner {
 
 // Identifies the state of the text file (size, time of change, inode) and the options that shape
-// the packed form. Text of a few lines.
+// the packed form. A few lines of text.
 Result<std::string> source_key(const std::string& path, const PackOptions& options);
 
-// Where to look, in this order: beside the text file (unless its folder is marked read-only), then
-// in the user's cache folder; or in options.cache_dir alone.
+// Paths of the cache, in the order of search: beside the text file (unless its folder is marked
+// read-only), then in the user's cache folder; or only in options.cache_dir.
 std::vector<std::string> cache_candidates(const std::string& path, const PackOptions& options);
 
 }  // namespace gleaner

@@ -72,7 +72,7 @@ Result<void> PackedDataset::map() {
   return {};
 }
 
-// After this, the index, the checksums and the key lie inside the file.
+// Ensures that index, checksums and key lie inside the file.
 Result<void> PackedDataset::check_header() {
   std::memcpy(&header_, base_, sizeof header_);
   if (header_.magic != packed::kMagic) return corrupt("it does not begin like one");
@@ -102,7 +102,7 @@ Result<void> PackedDataset::check_header() {
     return corrupt("the cache key fails its checksum");
   }
   if (checksum(blocks_, 8 * packed::block_count(header_.points)) != header_.blocks_checksum) {
-    return corrupt("the table of checksums fails its own");
+    return corrupt("the table of checksums fails its checksum");
   }
   return {};
 }
@@ -134,7 +134,7 @@ Result<void> PackedDataset::check_block(std::uint64_t block) const {
   sum.add(base_ + offsets_[first], offsets_[last] - offsets_[first]);
   sum.add(offsets_ + first, (last - first + 1) * sizeof(std::uint64_t));
   if (sum.value() != blocks_[block]) return failed("fail their checksum");
-  // A checksum says that the bytes are those written, not that a sound program wrote them.
+  // A valid checksum does not prove that a correct program wrote the bytes.
   for (std::uint64_t i = first; i < last; ++i) {
     if (!is_row_valid(i)) return failed("break the format");
   }
@@ -159,7 +159,7 @@ Result<std::unique_ptr<PackedDataset>> PackedDataset::open(const std::string& pa
     if (auto sound = dataset->verify_all(); !sound) return sound.error();
     dataset->is_checked_ = true;
   } else {
-    // Batches visit points in random order: reading ahead would fetch what nobody asked for.
+    // Batches visit examples in random order, so reading ahead would be useless.
     os::expect_random_visits({dataset->base_, dataset->size_});
   }
   return dataset;
@@ -170,7 +170,7 @@ ExampleView PackedDataset::example(std::uint64_t index) const {
   if (!is_checked_) {
     const Result<void> sound = ensure_block(index / packed::kBlockPoints);
     if (!sound) {
-      // There is no value to give back, and training on a damaged point would go unnoticed.
+      // There is no error value here, and training on a damaged example would go unnoticed.
       std::fprintf(stderr, "gleaner: %s\n", sound.error().message.c_str());
       std::_Exit(kBadDataStatus);
     }

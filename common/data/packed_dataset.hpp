@@ -1,8 +1,8 @@
-// A data set in its packed form: one file, memory-mapped, checksummed, read in place. Data larger
-// than memory works because pages are the kernel's to evict. Immutable; any thread may read.
+// A data set in its packed form: one memory-mapped file with checksums, read in place. Data may be
+// larger than memory, because the kernel can evict pages. Immutable; any thread may read.
 //
-// Damage is found before a point is used. Files of up to OpenOptions::check_bytes_max are checked
-// whole on opening; of larger ones the header and the table of checksums are, and each block of
+// Damage is found before an example is used. A file of up to OpenOptions::check_bytes_max is
+// checked completely on opening. Of a larger file, opening checks the header and the table of
 // 1,024 points when it is first touched.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace gleaner {
 
-// One point. Both lists ascend; values are parallel to features.
+// One example. Both lists ascend; values are parallel to features.
 struct ExampleView {
   std::span<const std::uint32_t> labels;
   std::span<const std::uint32_t> features;
@@ -31,15 +31,15 @@ struct OpenOptions {
   std::uint64_t check_bytes_max = std::uint64_t{1} << 30;
 };
 
-// The header's figures besides points, features, labels and the fingerprint.
+// Figures of the header besides points, features, labels and fingerprint.
 struct PackedSummary {
-  Dimensions used;                    // largest ids that occur, plus one
-  std::uint64_t label_entries = 0;    // sum over all points
+  Dimensions used;                    // largest ids in use, plus one
+  std::uint64_t label_entries = 0;    // sum over all examples
   std::uint64_t feature_entries = 0;  // sum over all points
-  std::uint32_t labels_max = 0;       // most labels of any point
-  std::uint32_t features_max = 0;     // most features of any point
+  std::uint32_t labels_max = 0;       // most labels of any example
+  std::uint32_t features_max = 0;     // most features of any example
   bool is_normalized = false;
-  Irregularities irregularities;  // put right when it was packed
+  Irregularities irregularities;  // corrected when it was packed
   std::uint64_t file_bytes = 0;
 };
 
@@ -58,20 +58,19 @@ class PackedDataset {
 
   [[nodiscard]] std::uint32_t labels() const { return header_.labels; }
 
-  // XXH3 of the content; the same for the same points whatever text form they came from.
+  // XXH3 of the content; equal for equal examples in any text form.
   [[nodiscard]] std::uint64_t fingerprint() const { return header_.fingerprint; }
 
-  // Requires index < points(). In a file too large to be checked on opening, a point of a damaged
-  // block ends the process with a sentence: verify() is the way to learn of damage as a value.
+  // Requires index < points(). An example in a damaged block of a file that was not checked on
+  // opening ends the process with a message; verify() returns damage as an error.
   [[nodiscard]] ExampleView example(std::uint64_t index) const;
 
-  // Checks the blocks of these points, unless they have been already. Requires indices < points().
+  // Checks the blocks of these examples, unless checked before. Requires indices < points().
   Result<void> verify(std::span<const std::uint64_t> indices) const;
   Result<void> verify_all() const;
 
   [[nodiscard]] PackedSummary summary() const;
-  // Names the source that the file was made from, as open_or_pack() writes it; empty for a file
-  // packed by itself.
+  // Identifies the source of the file (open_or_pack.hpp); empty for a file packed explicitly.
   [[nodiscard]] std::string source_key() const;
 
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -94,11 +93,11 @@ class PackedDataset {
   packed::Header header_{};
   const std::uint64_t* offsets_ = nullptr;
   const std::uint64_t* blocks_ = nullptr;
-  bool is_checked_ = false;                       // the whole file
-  std::unique_ptr<std::atomic<bool>[]> checked_;  // by block, when the whole file is not
+  bool is_checked_ = false;                       // whether the whole file was checked
+  std::unique_ptr<std::atomic<bool>[]> checked_;  // by block, if the whole file was not checked
 };
 
-// True when the file begins like a packed one.
+// Whether the file begins like a packed file.
 bool is_packed_file(const std::string& path);
 
 // How often each label occurs: labels() counts.

@@ -1,6 +1,6 @@
-// The bytes of a packed file, version 1; README.md in this folder says what follows the header. All
-// numbers are little-endian and the file is read in place, so the host must be too. Offsets are
-// from the file's start.
+// The bytes of a packed file, version 1; README.md in this folder describes the part after the
+// header. Numbers are little-endian and read in place, so the host must be little-endian too.
+// Offsets count from the file's start.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ namespace gleaner {
 // XXH3 with 64 bits, the checksum of packed files. Detects damage, not malice.
 std::uint64_t checksum(const void* bytes, std::size_t count);
 
-// Gives the same value for the same bytes in whatever pieces they arrive.
+// The checksum of bytes that arrive in pieces; equal for any division into pieces.
 class ChecksumStream {
  public:
   ChecksumStream();
@@ -51,19 +51,19 @@ struct Header {
   std::uint64_t points;
   std::uint32_t features;
   std::uint32_t labels;
-  std::uint32_t features_used;  // largest id that occurs, plus one
+  std::uint32_t features_used;  // largest id in use, plus one
   std::uint32_t labels_used;
   std::uint64_t label_entries;    // sum over all points
   std::uint64_t feature_entries;  // sum over all points
-  std::uint32_t labels_max;       // most of any point
+  std::uint32_t labels_max;       // most labels of any example
   std::uint32_t features_max;
   std::uint64_t unsorted_points;
   std::uint64_t repeated_labels;
   std::uint64_t zero_values;
   std::uint64_t fingerprint;
   std::uint64_t index_offset;   // points + 1 row offsets, u64, ascending
-  std::uint64_t blocks_offset;  // one checksum a block, u64
-  std::uint64_t key_offset;     // where the rows came from: the cache key, text
+  std::uint64_t blocks_offset;  // one checksum per block, u64
+  std::uint64_t key_offset;     // the cache key, a text
   std::uint64_t key_bytes;
   std::uint64_t blocks_checksum;
   std::uint64_t key_checksum;

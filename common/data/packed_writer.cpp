@@ -30,7 +30,7 @@ Result<std::unique_ptr<PackedWriter>> PackedWriter::create(const std::string& pa
   if (!index) return index.error();
   std::unique_ptr<PackedWriter> writer(
       new PackedWriter(std::move(*rows), std::move(*index), normalize));
-  // The place of the header, which is known last.
+  // Room for the header, which is known last.
   Result<void> written = writer->rows_->write(&writer->header_, sizeof(packed::Header));
   if (!written) return written.error();
   return writer;
@@ -69,7 +69,7 @@ Result<void> PackedWriter::add(const Point& point) {
   return {};
 }
 
-// A block's checksum covers its rows and then the offsets of its rows and of what follows them.
+// A block's checksum covers its rows, then the offsets of the rows and of their end.
 Result<void> PackedWriter::end_block() {
   block_offsets_.push_back(rows_->size());
   block_rows_.add(block_offsets_.data(), block_offsets_.size() * sizeof(std::uint64_t));
@@ -82,7 +82,7 @@ Result<void> PackedWriter::end_block() {
 Result<void> PackedWriter::append_index() {
   const std::uint64_t end = rows_->size();
   if (auto closed = index_->write(&end, sizeof end); !closed) return closed;
-  // Rows are multiples of four bytes; the offsets want eight.
+  // Rows are multiples of four bytes; offsets must be aligned to eight.
   const std::uint64_t zero = 0;
   if (auto padded = rows_->write(&zero, (8 - end % 8) % 8); !padded) return padded;
   header_.index_offset = rows_->size();
@@ -118,7 +118,7 @@ Result<void> PackedWriter::finish(Dimensions dimensions, const Irregularities& i
   header_.unsorted_points = irregularities.unsorted_points;
   header_.repeated_labels = irregularities.repeated_labels;
   header_.zero_values = irregularities.zero_values;
-  // The fingerprint is of the content alone, not of how it is laid out or where it came from.
+  // The fingerprint covers the content, not its layout or source.
   content_.add(&header_.points, sizeof header_.points);
   content_.add(&dimensions.features, sizeof dimensions.features);
   content_.add(&dimensions.labels, sizeof dimensions.labels);

@@ -1,4 +1,4 @@
-// Writes a packed file point by point in constant memory. One owner; not thread-safe.
+// Writes a packed file example by example in constant memory. One owner; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace gleaner {
 
 class PackedWriter {
  public:
-  // With `normalize`, every row is scaled to Euclidean length 1 (rows without features stay empty).
+  // With `normalize`, every row is scaled to unit length (rows without features stay empty).
   static Result<std::unique_ptr<PackedWriter>> create(const std::string& path, bool normalize);
 
-  // `point` as a parser leaves it: ascending ids, finite values.
+  // `point` must have ascending ids and finite values, as a parser ensures.
   Result<void> add(const Point& point);
 
-  // `dimensions` must cover every id added; `key` says where the rows came from and may be empty.
+  // `dimensions` must cover all ids. `key` identifies the source and may be empty.
   Result<void> finish(Dimensions dimensions, const Irregularities& irregularities,
                       const std::string& key, AtomicFile::Existing existing);
 
@@ -39,14 +39,14 @@ class PackedWriter {
   packed::Header header_{};
   ChecksumStream content_;
   ChecksumStream block_rows_;
-  std::vector<std::uint64_t> block_offsets_;  // of the block's rows, and of what follows them
+  std::vector<std::uint64_t> block_offsets_;  // of the block's rows, and their end
   std::vector<std::uint64_t> blocks_;
   std::vector<float> values_;
   std::vector<std::uint32_t> row_;
 };
 
 // Divides by the Euclidean length: the sum of squares in double, in order; one correctly rounded
-// division and one rounding to float a value. The same bits on every machine.
+// division and one rounding to float per value. The same bits on every machine.
 void normalize_row(std::vector<float>& values);
 
 }  // namespace gleaner

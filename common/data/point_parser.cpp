@@ -22,8 +22,7 @@ std::string id_range(std::string_view what, std::uint32_t first, const IdLimit& 
                      std::uint64_t{first} + limit.count - 1, limit.reason);
 }
 
-// Reads an unsigned number at `at` and moves behind it. False when there is none or it is larger
-// than any id.
+// Reads an unsigned number at `at` and moves past it. False if there is none or it exceeds all ids.
 bool read_id(std::string_view line, std::size_t& at, std::uint64_t& id) {
   const char* const first = line.data() + at;
   const auto [end, error] = std::from_chars(first, line.data() + line.size(), id);
@@ -34,13 +33,13 @@ bool read_id(std::string_view line, std::size_t& at, std::uint64_t& id) {
 
 enum class ValueOutcome { kOk, kMalformed, kNotFinite };
 
-// Reads a number at `at` and moves behind it. What is too small for a float becomes zero.
+// Reads a number at `at` and moves past it. A number too small for a float becomes zero.
 ValueOutcome read_value(std::string_view line, std::size_t& at, float& value) {
   const char* const first = line.data() + at;
   const char* const last = line.data() + line.size();
   auto [end, error] = std::from_chars(first, last, value);
   if (error == std::errc::result_out_of_range) {
-    // from_chars does not tell too large from too small.
+    // from_chars does not distinguish too large from too small.
     double wide = 0;
     const auto again = std::from_chars(first, last, wide);
     const bool is_small = again.ec == std::errc{} && std::fabs(wide) < 1;
@@ -55,7 +54,7 @@ ValueOutcome read_value(std::string_view line, std::size_t& at, float& value) {
   return ValueOutcome::kOk;
 }
 
-// Where feature `id` stands for the second time in a line that has been parsed.
+// The column of the second occurrence of feature `id` in a parsed line.
 std::size_t second_occurrence(std::string_view line, std::uint64_t id) {
   int seen = 0;
   std::size_t at = 0;
@@ -170,8 +169,8 @@ std::optional<LineProblem> PointParser::parse_feature(std::string_view line, std
   return std::nullopt;
 }
 
-// Brings features into ascending order. A feature given twice is refused: nobody can know which of
-// the two values is meant, or whether their sum is.
+// Sorts features. A repeated feature is refused, since either of its values, or their sum, may be
+// meant.
 std::optional<LineProblem> PointParser::sort_features(std::string_view line, Point& point) {
   ++irregularities_.unsorted_points;
   sorting_.clear();
@@ -191,7 +190,7 @@ std::optional<LineProblem> PointParser::sort_features(std::string_view line, Poi
                      fmt::format("expected every feature once, found feature {} twice", id)};
 }
 
-// Zeros count for nothing in any sum, and a model must not depend on whether they were written.
+// Zeros do not change any sum, and a model must not depend on whether they were written.
 void PointParser::drop_zeros(Point& point) {
   const auto zeros = std::count(point.values.begin(), point.values.end(), 0.0F);
   if (zeros == 0) return;

@@ -1,8 +1,8 @@
-// One line of text to one point: the XC Repository's form `l1,l2 f:v f:v` and libsvm's, which
-// differ only in the number of the first feature and in comments. Pure; not thread-safe.
+// Parses one line of text as an example, in the XC Repository's form `l1,l2 f:v f:v` or libsvm's;
+// they differ only in the id of the first feature and in comments. Pure; not thread-safe.
 //
-// Blanks and tabs separate fields, in any number, also at the end of the line. A line that starts
-// with one has no labels. README.md in this folder lists the outcome of every irregularity.
+// Blanks and tabs, in any number, separate fields and may end a line. A line that begins with a
+// blank has no labels. README.md in this folder lists the outcome of every irregularity.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,7 @@
 
 namespace gleaner {
 
-// One point of a data set on its way from or to a text file.
-
-// Numbers of features and labels; ids are below them.
+// Numbers of features and labels: all ids are smaller.
 struct Dimensions {
   std::uint32_t features = 0;
   std::uint32_t labels = 0;
@@ -27,7 +25,8 @@ struct Dimensions {
   friend bool operator==(const Dimensions&, const Dimensions&) = default;
 };
 
-// Once parsed: labels and features ascend, none occurs twice, values are finite and not zero.
+// An example (called point here). After parsing, labels and features ascend without duplicates, and
+// values are finite and not zero.
 struct Point {
   std::vector<std::uint32_t> labels;
   std::vector<std::uint32_t> features;
@@ -38,20 +37,19 @@ struct Point {
 
 enum class TextFormat : std::uint8_t { kAuto = 0, kXc = 1, kLibsvm = 2 };
 
-// A fault of a line: where, counted in bytes from 1, and "expected ..., found ...".
+// An error in a line: the column in bytes from 1, and "expected ..., found ...".
 struct LineProblem {
   std::size_t column = 1;
   std::string text;
 };
 
-// Ids below `count` are accepted; `reason` completes the sentence of a refusal, e.g. "the header
-// announces 500 features".
+// Accepts ids below `count`. `reason` completes the error, e.g. "the header announces 500
+// features".
 struct IdLimit {
   std::uint32_t count = 0;
   std::string reason;
 };
 
-// Blanks separate fields.
 inline bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
@@ -59,14 +57,14 @@ inline bool is_blank(char c) {
 struct PointRules {
   IdLimit features{kFeaturesMax, "Gleaner's limit"};
   IdLimit labels{kLabelsMax, "Gleaner's limit"};
-  std::uint32_t first_feature = 0;  // the id that the text gives to feature 0
+  std::uint32_t first_feature = 0;  // the text's id of feature 0
   bool has_comments = false;        // '#' ends the line
 };
 
-// Irregularities that are put right rather than refused.
+// Irregularities that are corrected, not refused.
 struct Irregularities {
-  std::uint64_t unsorted_points = 0;  // points whose features were not in ascending order
-  std::uint64_t repeated_labels = 0;  // labels given again in a point; kept once
+  std::uint64_t unsorted_points = 0;  // examples whose features did not ascend
+  std::uint64_t repeated_labels = 0;  // repeated labels of an example; kept once
   std::uint64_t zero_values = 0;      // features with the value zero; dropped
 
   friend bool operator==(const Irregularities&, const Irregularities&) = default;
@@ -76,7 +74,7 @@ class PointParser {
  public:
   explicit PointParser(PointRules rules) : rules_(std::move(rules)) {}
 
-  // Fills `point`; on a problem its content is unspecified.
+  // Fills `point`. On an error its content is unspecified.
   std::optional<LineProblem> parse(std::string_view line, Point& point);
 
   [[nodiscard]] const Irregularities& irregularities() const { return irregularities_; }
@@ -93,7 +91,7 @@ class PointParser {
   std::vector<std::pair<std::uint32_t, float>> sorting_;
 };
 
-// `found` as messages show it: the text from `at` to the next blank, shortened and made printable.
+// The text from `at` to the next blank for the "found" of an error, shortened and printable.
 std::string quote_found(std::string_view line, std::size_t at);
 
 }  // namespace gleaner

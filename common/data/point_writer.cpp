@@ -15,7 +15,7 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-// One of the two encoders, and room for what it puts out.
+// One of the two encoders, and its output buffer.
 struct TextOutput::Compressor {
   Compressor() = default;
   Compressor(const Compressor&) = delete;
@@ -26,7 +26,7 @@ struct TextOutput::Compressor {
     ZSTD_freeCStream(zstd);
   }
 
-  // False for want of memory.
+  // False without memory.
   bool begin_gzip() {
     is_gzip = deflateInit2(&gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + 15, 8,
                            Z_DEFAULT_STRATEGY) == Z_OK;
@@ -131,7 +131,8 @@ void append_libsvm(std::string& text, const Point& point, std::uint32_t first_fe
     if (i > 0) text += ',';
     append(point.labels[i]);
   }
-  // A point without labels starts with a blank, and one without anything is a single blank.
+  // An example without labels begins with a blank; one without labels and features is a single
+  // blank.
   if (point.labels.empty() && point.features.empty()) text += ' ';
   for (std::size_t i = 0; i < point.features.size(); ++i) {
     text += ' ';

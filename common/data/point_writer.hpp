@@ -1,5 +1,5 @@
-// Text files of our own making: points in the XC Repository's form and libsvm's, names, tables.
-// Compressed when the name ends in .gz or .zst; in place only when complete. Not thread-safe.
+// Writes text files: examples in the XC Repository's form and libsvm's, names, tables. Compresses
+// if the name ends in .gz or .zst. A file appears when it is complete. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class TextOutput {
 // "points features labels" and a line end.
 std::string xc_header(std::uint64_t points, Dimensions dimensions);
 
-// Appends the point's line, in which the first feature has this id: 0 in XC text. Values are the
+// Appends the example's line. `first_feature` is the id of feature 0: 0 in XC text. Values are the
 // shortest decimals that read back as the same float.
 void append_libsvm(std::string& text, const Point& point, std::uint32_t first_feature);
 

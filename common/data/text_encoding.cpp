@@ -19,7 +19,7 @@ constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
 constexpr const char* kUtf8 = "UTF-8";
 constexpr std::string_view kMarkInUtf8 = "\xef\xbb\xbf";
 
-// By the byte order mark, or by the zeros of the first letter.
+// Detects the encoding by the byte order mark, or by the zeros of the first letter.
 const char* encoding_of(std::string_view bytes) {
   using namespace std::string_view_literals;
 
@@ -28,7 +28,7 @@ const char* encoding_of(std::string_view bytes) {
     const char* encoding;
   };
 
-  // UTF-32 begins as UTF-16 does.
+  // UTF-32 begins like UTF-16, so it is compared first.
   constexpr std::array<Start, 4> kMarks = {{{"\xff\xfe\0\0"sv, "UTF-32LE"},
                                             {"\0\0\xfe\xff"sv, "UTF-32BE"},
                                             {"\xff\xfe"sv, "UTF-16LE"},
@@ -40,7 +40,7 @@ const char* encoding_of(std::string_view bytes) {
   return bytes[0] == '\0' ? "UTF-16BE" : "UTF-16LE";
 }
 
-// The encoding that ICU takes the bytes for; empty when it has no idea.
+// ICU's guess of the encoding; empty without a guess.
 std::string likely_encoding(std::string_view bytes) {
   UErrorCode error = U_ZERO_ERROR;
   const std::unique_ptr<UCharsetDetector, decltype(&ucsdet_close)> detector(ucsdet_open(&error),
@@ -95,7 +95,7 @@ class Utf8Source final : public ByteSource {
   [[nodiscard]] std::uint64_t total() const override { return inner_->total(); }
 
  private:
-  // Reads once, behind what is left of the input.
+  // Reads once, after the rest of the input.
   Result<void> fill() {
     std::memmove(input_.data(), input_.data() + input_begin_, input_end_ - input_begin_);
     input_end_ -= std::exchange(input_begin_, 0);
@@ -106,7 +106,7 @@ class Utf8Source final : public ByteSource {
     return {};
   }
 
-  // Fills the output, which is empty, with something. False at the end.
+  // Fills the empty output with some text. False at the end.
   Result<bool> convert() {
     if (input_begin_ == input_end_) {
       if (Result<void> filled = fill(); !filled) return filled.error();
@@ -127,7 +127,7 @@ class Utf8Source final : public ByteSource {
     is_begun_ = is_begun_ || end_ > 0;
     const std::string_view made(output_.data() + begin_, end_ - begin_);
     count_places(made);
-    // The text before the problem is delivered first; the problem then comes again.
+    // The text before the problem is returned first; the next call meets the problem again.
     if (problem == 0 || problem == E2BIG || !made.empty()) return true;
     if (problem == EINVAL) {
       if (Result<void> filled = fill(); !filled) return filled.error();

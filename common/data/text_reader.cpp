@@ -157,7 +157,7 @@ PointRules TextReader::rules() const {
   return rules;
 }
 
-// The next line that holds a point. Empty lines may only stand at the end of the file.
+// The next line with an example. Empty lines are allowed only at the end of the file.
 Result<bool> TextReader::next_line(std::string_view& line) {
   std::uint64_t empty_line = 0;
   for (;;) {
@@ -185,7 +185,7 @@ Result<bool> TextReader::next_line(std::string_view& line) {
   }
 }
 
-// Compares the number of points with the header's.
+// Compares the number of examples with the header's.
 Result<void> TextReader::check_end() {
   if (is_ended_) return {};
   is_ended_ = true;

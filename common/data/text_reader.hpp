@@ -1,4 +1,4 @@
-// Points out of a text file, one after the other, in constant memory. Refusals read
+// Reads examples from a text file, one after another, in constant memory. Errors are
 // "FILE:LINE:COLUMN: expected ..., found ...". Not thread-safe.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace gleaner {
 
-// A line that is refused. Lines and columns (bytes) count from 1.
+// A refused line. Lines and columns (bytes) count from 1.
 struct TextProblem {
   std::uint64_t line = 0;
   std::size_t column = 1;
@@ -23,46 +23,46 @@ struct TextProblem {
 };
 
 struct TextOptions {
-  // kAuto: a first line of several fields without ':' is an XC header, an example with a feature
-  // libsvm, and anything else refused.
+  // kAuto: a first line of several fields without ':' is an XC header, a first line with a feature
+  // is libsvm, and any other first line is refused.
   TextFormat format = TextFormat::kAuto;
-  // The id that libsvm files give to the first feature: 1 by that format's convention, 0 in some.
+  // The id of the first feature in libsvm files: usually 1, in some files 0.
   std::uint32_t libsvm_first_feature = 1;
-  // Refuses ids beyond these, which `limits_name` ("the training set") brought along; the sentence
-  // ends with `limits_remedy`, where there is one.
+  // Refuses larger ids. The error names the source of the limits, `limits_name`, and ends with
+  // `limits_remedy` unless empty.
   std::optional<Dimensions> limits;
   std::string limits_name = "the training set";
   std::string limits_remedy;
-  // Takes what would be refused: a refused line then counts as a point that is passed over, and
-  // reading goes on behind it. Of empty lines one after the other it gets the first. Without this,
-  // the first refusal is an error and ends the reading.
+  // Takes refusals: a refused line then counts as a skipped example, and reading goes on. Of
+  // consecutive empty lines only the first is reported. Without this, the first refusal is an error
+  // and ends the reading.
   std::function<void(const TextProblem&)> on_problem;
 };
 
 class TextReader {
  public:
-  // Reads as far as the header.
+  // Reads the header.
   static Result<std::unique_ptr<TextReader>> open(std::unique_ptr<ByteSource> source,
                                                   const TextOptions& options);
 
-  // False at the end, when also the number of points has been compared with the header's.
+  // False at the end, after the number of examples has been compared with the header's.
   Result<bool> next(Point& point);
 
   [[nodiscard]] TextFormat format() const { return format_; }  // never kAuto
 
-  // The sizes that an XC header announces; nothing for libsvm.
+  // The sizes in an XC header; none for libsvm.
   [[nodiscard]] std::optional<Dimensions> announced() const { return announced_; }
 
   [[nodiscard]] std::optional<std::uint64_t> announced_points() const { return announced_points_; }
 
-  // As announced, or else of what has been read: without any label or feature in the file there is
-  // still one of each, never seen.
+  // The announced dimensions, or the dimensions of the examples read so far, at least one label and
+  // one feature.
   [[nodiscard]] Dimensions dimensions() const;
 
-  // The points read so far.
+  // Number of examples read so far.
   [[nodiscard]] std::uint64_t points() const { return points_; }
 
-  [[nodiscard]] Dimensions used() const { return used_; }  // largest ids seen, plus one
+  [[nodiscard]] Dimensions used() const { return used_; }  // largest ids read, plus one
 
   [[nodiscard]] const Irregularities& irregularities() const { return parser_.irregularities(); }
 
@@ -72,7 +72,7 @@ class TextReader {
   TextReader(std::unique_ptr<ByteSource> source, const TextOptions& options);
 
   Result<void> begin();
-  // Refuses a first line of libsvm text that looks like a header, or like no example for sure.
+  // Refuses a first line of libsvm text that looks like a header or cannot be an example.
   Result<void> check_first(std::string_view line);
   Result<void> parse_header(std::string_view line);
   Result<bool> next_line(std::string_view& line);
@@ -87,7 +87,7 @@ class TextReader {
   std::optional<Dimensions> announced_;
   std::optional<std::uint64_t> announced_points_;
   PointParser parser_{PointRules{}};
-  std::optional<std::string> pending_;  // libsvm: the first line, read to find out the format
+  std::optional<std::string> pending_;  // libsvm: the first line, read to detect the format
   std::string first_line_;
   bool is_ended_ = false;
   std::uint64_t points_ = 0;

@@ -36,7 +36,7 @@ Result<std::vector<std::string>> lines_of(const std::string& path) {
   }
 }
 
-// Rounded to what the file shows, so that no library's logarithm decides a bit.
+// Rounded to the file's decimals, so that no bit depends on a library's logarithm.
 float in_thousandths(double value) {
   return static_cast<float>(std::round(value * 1000) / 1000);
 }
@@ -46,7 +46,7 @@ float tf_idf(std::uint32_t in_point, std::uint32_t occurrences, std::uint64_t po
                         rarity(occurrences, points));
 }
 
-// Takes the words that have a number, valued by their weight and how often they occurred.
+// Takes the words that have a number. `value` gets a word's weight and occurrences.
 template <typename Weight>
 Point point_of_words(const Vocabulary& known, const std::map<std::string, Weight>& words,
                      const std::function<float(Weight, std::uint32_t)>& value) {
@@ -60,7 +60,7 @@ Point point_of_words(const Vocabulary& known, const std::map<std::string, Weight
   return point;
 }
 
-// Nothing when the fields are not what they should be.
+// Nullopt when the fields are invalid.
 std::optional<WordModel> model_of(const nlohmann::json& json,
                                   std::vector<std::uint32_t>& occurrences) {
   WordModel model;

@@ -1,5 +1,5 @@
-// Makes points of texts the same way again: words.json and features.txt in the folder of a data set
-// that was made of texts. Immutable once made.
+// Turns a text into an example in the way the data set did: words.json and features.txt in the
+// folder of a data set made of texts. Immutable once made.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,13 @@
 
 namespace gleaner {
 
-// Names with numbers and how often they occur. One thread at a time.
-
-// Names that occur at least so often, numbered in ascending order.
+// Names that occur often enough, numbered in ascending order, with their occurrences. One thread at
+// a time.
 class Vocabulary {
  public:
   Vocabulary() = default;
-  // Takes names in the order of their numbers. kInvalidData, naming `source`, when they do not
-  // ascend or the lists differ in length.
+  // Takes names in the order of their numbers. kInvalidData, with the name of `source`, if they do
+  // not ascend or the lists differ in length.
   static Result<Vocabulary> of(std::vector<std::string> names,
                                const std::vector<std::uint32_t>& occurrences,
                                const std::string& source);
@@ -43,7 +42,7 @@ class Vocabulary {
 
   [[nodiscard]] const std::vector<std::string>& numbered() const { return numbered_; }
 
-  // How often each numbered name occurred, by number.
+  // Occurrences of each numbered name, by number.
   [[nodiscard]] std::vector<std::uint32_t> occurrences() const;
 
  private:
@@ -51,40 +50,40 @@ class Vocabulary {
   std::vector<std::string> numbered_;
 };
 
-// ln((points + 1) / (occurrences + 1)) + 1: the rarer a word among the training points, the more it
-// weighs.
+// ln((points + 1) / (occurrences + 1)) + 1: a word that is rare in the training examples weighs
+// more.
 double rarity(std::uint32_t occurrences, std::uint64_t points);
 
-// How words were made of the source, and weighed.
+// The origin and weights of words.
 enum class WordKind : std::uint8_t {
-  kText,    // words of a text; (1 + ln occurrences in the point) x rarity
-  kDebian,  // of tools/dataset/debian.py; a weight by kind x the root of the rarity
+  kText,    // words of a text; (1 + ln occurrences in the text) x rarity
+  kDebian,  // of tools/dataset/debian.py; weight by kind x root of rarity
 };
 
-// Where texts and tags stand in their source.
+// Columns or keys of texts and tags in the source.
 struct TextFields {
   std::vector<std::string> text;  // columns or keys
   std::string tags;
-  std::string name;           // of the point; empty: its text's beginning
-  std::string tag_separator;  // "list" and "<>" are forms without one
+  std::string name;           // of the example; empty: its text's beginning
+  std::string tag_separator;  // or "list" or "<>", which are forms without a separator
 };
 
 struct WordModel {
   WordKind kind = WordKind::kText;
-  std::uint64_t points = 0;  // for training
+  std::uint64_t points = 0;  // training examples
   TextFields fields;         // of kText
   Vocabulary words;
   WordRule rule = kAsciiWords;
-  std::string icu = {};  // version whose dictionaries found the words; empty: none did
+  std::string icu = {};  // version of ICU's dictionaries; empty: not used
 
-  // The words that the vocabulary has, weighed; no labels.
+  // The weighted words of the text that the vocabulary has; without labels.
   [[nodiscard]] Point point_of(const std::string& text) const;
 };
 
-// The text of words.json: all of it but the words themselves, which features.txt has.
+// The text of words.json: the model without the words, which features.txt has.
 std::string word_model_json(const WordModel& model);
 
-// The content of words.json and of features.txt, and how errors name where they stood.
+// The contents of words.json and of features.txt; errors name `source`.
 struct WordsText {
   std::string_view json;
   std::string source;
@@ -98,13 +97,13 @@ struct FeatureNames {
 // kInvalidData says which of the two is wrong.
 Result<WordModel> word_model_of(const WordsText& words, FeatureNames features);
 
-// Reads words.json and features.txt of the folder. kInvalidData says what is missing or wrong.
+// Reads words.json and features.txt of the folder. kInvalidData names the missing or wrong part.
 Result<WordModel> load_word_model(const std::string& folder);
 
-// A file with a name a line, as one of its numbers.
+// Reads a file with one name per line, which is the name's number.
 Result<Vocabulary> load_numbered_names(const std::string& path);
 
-// Words of a text with how often each occurs; ascending.
+// The words of a text and their occurrences, ascending.
 std::map<std::string, std::uint32_t> counted_words(const WordRule& rule, std::string_view text);
 
 }  // namespace gleaner

@@ -23,12 +23,12 @@ namespace {
 
 constexpr std::uint32_t kCharactersMax = 8;
 
-constexpr UChar32 kReplacement = 0xFFFD;  // stands for bytes that are not UTF-8
+constexpr UChar32 kReplacement = 0xFFFD;  // replaces bytes that are not UTF-8
 
 enum class Kind { kNone, kSpaced, kUnspaced, kSymbol };
 
-// Letters and marks that several scripts share, such as the Japanese length mark, belong to what
-// they stand behind.
+// Letters and marks of several scripts, such as the Japanese length mark, belong to the script of
+// the character before.
 Kind kind_of(UChar32 character, Kind previous) {
   const auto mask = U_GET_GC_MASK(character);
   if (character == kReplacement) return Kind::kNone;
@@ -56,7 +56,7 @@ std::string folded(std::string_view text) {
   return result;
 }
 
-// Making one reads the dictionaries, and one may be used by one thread at a time: each thread keeps
+// Making an iterator reads the dictionaries, and it serves one thread at a time: each thread keeps
 // its own.
 icu::BreakIterator& dictionary_words() {
   thread_local const std::unique_ptr<icu::BreakIterator> words = [] {
@@ -89,7 +89,7 @@ class OpenText {
   UText text_ = UTEXT_INITIALIZER;
 };
 
-// Where the words of the run end, in bytes; the first entry is 0.
+// The ends of the words of the run, in bytes; the first entry is 0.
 std::vector<std::size_t> dictionary_bounds(std::string_view run) {
   OpenText text(run);
   UErrorCode error = U_ZERO_ERROR;
@@ -112,8 +112,8 @@ std::vector<std::size_t> character_bounds(std::string_view run) {
   return bounds;
 }
 
-// A run of a script without spaces. What is both a word of the dictionary and a run of characters
-// is one word.
+// Handles a run of a script without spaces. A dictionary word that is also a run of characters is
+// one word.
 void use_unspaced(const WordRule& rule, std::string_view run,
                   const std::function<void(std::string_view)>& use) {
   std::set<std::pair<std::size_t, std::size_t>> words;

@@ -1,6 +1,5 @@
-// How a text is cut into words: maximal runs of ASCII letters, digits, '+' and bytes beyond ASCII,
-// in lower case, unless the rule says otherwise. No locale changes it. Immutable; a rule
-// may be used by several threads at once.
+// Rules that cut a text into words. No locale changes them. Immutable; several threads may use a
+// rule.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +21,13 @@ inline std::string lower(std::string_view text) {
   return result;
 }
 
-// Expects lower case.
+// `c` must be in lower case.
 inline bool is_word_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
 
+// Calls `use` for maximal runs of ASCII letters, digits, '+' and bytes beyond ASCII, in lower case.
 template <typename Use>
 void for_each_word(std::string_view text, Use use) {
   const std::string lowered = lower(text);
@@ -40,16 +40,16 @@ void for_each_word(std::string_view text, Use use) {
   }
 }
 
-// Letters, marks, digits and '+' make words; a symbol such as an emoji is a word. Texts are brought
-// to one form first (NFKC with case folding), so that composed and decomposed accents, full and
-// half widths, and capitals are the same. Of ASCII text, this gives the words that kAscii gives.
+// Words are maximal runs of letters, marks, digits and '+'; a symbol such as an emoji is a word.
+// Texts are normalised first (NFKC with case folding), so that composed and decomposed accents,
+// full and half widths, and capitals are equal. ASCII text gives the same words as is_ascii.
 struct WordRule {
-  // Maximal runs of ASCII letters, digits, '+' and bytes beyond ASCII, in lower case: the rule of
-  // data sets whose words.json names none.
+  // Words are maximal runs of ASCII letters, digits, '+' and bytes beyond ASCII, in lower case: the
+  // rule of data sets whose words.json names no rule.
   bool is_ascii = false;
-  // In scripts without spaces between words (Chinese, Japanese, Thai, ...): ICU's dictionaries find
-  // the words; and every run of `characters_min` to `characters_max` characters is a word. At least
-  // one of the two.
+  // In scripts without spaces between words (Chinese, Japanese, Thai, ...), at least one of two:
+  // ICU's dictionaries find words; every run of `characters_min` to `characters_max` characters is
+  // a word.
   bool has_dictionary = false;
   std::uint32_t characters_min = 0;  // 0: none
   std::uint32_t characters_max = 0;
@@ -61,7 +61,7 @@ inline constexpr WordRule kAsciiWords{.is_ascii = true};
 inline constexpr WordRule kDefaultWords{
     .has_dictionary = true, .characters_min = 1, .characters_max = 2};
 
-// "ascii", or a list of "icu" and "characters:A-B". kInvalidArgument says what is expected.
+// "ascii", or a list of "icu" and "characters:A-B". kInvalidArgument names the valid forms.
 Result<WordRule> parse_word_rule(const std::string& text);
 std::string to_string(const WordRule& rule);
 
@@ -69,7 +69,7 @@ std::string to_string(const WordRule& rule);
 void for_each_word(const WordRule& rule, std::string_view text,
                    const std::function<void(std::string_view)>& use);
 
-// The version of ICU whose dictionaries find words, as in "72.1".
+// The version of ICU's dictionaries, such as "72.1".
 std::string icu_version();
 
 }  // namespace gleaner

@@ -33,11 +33,11 @@ std::string_view host_of(std::string_view header) {
 std::string_view refusal_of(const RequestOrigin& request, HttpReach reach) {
   const std::string_view host = host_of(request.host);
   if (!is_loopback(host) && reach == HttpReach::kThisMachine) {
-    return "This page answers under the names of this machine itself alone: localhost, 127.0.0.1 "
+    return "This page answers only under this machine's own names: localhost, 127.0.0.1 "
            "or [::1].";
   }
   if (reach == HttpReach::kNetwork && !is_loopback(host) && !is_numeric(host)) {
-    return "This page answers under localhost and addresses in numbers alone, such as 192.168.1.5.";
+    return "This page answers only under localhost and numeric addresses, such as 192.168.1.5.";
   }
   constexpr std::string_view kScheme = "http://";
   const bool is_foreign =

@@ -1,8 +1,9 @@
-// Who has a place at an HTTP server, and until when their request must be complete. Pure; time
-// arrives as an argument. Connections go by a number of the caller's, such as their descriptor.
+// Decides which connections have a place at an HTTP server, and until when their request must be
+// complete. Pure; time arrives as an argument. The caller gives each connection a number, such as
+// its descriptor.
 //
 // Invariants: at most `ordinary_max` connections have an ordinary place, at most
-// `ordinary_per_address_max` of one address. Others get a spare place, which is good for one short
+// `ordinary_per_address_max` of one address. Other connections get a spare place, for one short
 // answer. Beyond `spare_max` the oldest spare place is taken away, since an honest client asks
 // at once. A request is complete within its time, however its bytes come.
 #pragma once
@@ -23,17 +24,17 @@
 
 namespace gleaner {
 
-// Which requests are answered at all. Looking takes no password: these rules keep other sites,
-// which the reader's browser also shows, from reading along. Pure functions.
+// Rules about which requests are answered. Reading needs no password: the rules prevent other sites
+// in the reader's browser from reading along. Pure functions.
 
-// From where the server may be asked.
+// Addresses under which the server may be asked.
 enum class HttpReach : std::uint8_t {
-  kThisMachine,  // under its loopback addresses and the name localhost
-  kNetwork,      // under every address in numbers as well
-  kAnyName,      // under names too: the handler asks for a secret, or all may know the answers
+  kThisMachine,  // its loopback addresses and localhost
+  kNetwork,      // also every numeric address
+  kAnyName,      // also names: the handler asks for a secret, or the answers are public
 };
 
-// The headers that matter, empty where a request has none.
+// The relevant headers, empty where a request has none.
 struct RequestOrigin {
   std::string_view host;        // Host
   std::string_view origin;      // Origin
@@ -41,16 +42,16 @@ struct RequestOrigin {
   std::string_view fetch_mode;  // Sec-Fetch-Mode
 };
 
-// HOST of HOST, HOST:PORT, [HOST] and [HOST]:PORT; empty when the text is none of these.
+// HOST of HOST, HOST:PORT, [HOST] and [HOST]:PORT; empty for other texts.
 std::string_view host_of(std::string_view header);
 
-// Empty when the request is to be answered, else the reason why not, as a sentence.
+// Empty when the request may be answered, else the reason as a sentence.
 //
-// A page of another site can make the browser ask this server in two ways. Under a name of its own
-// that it lets point here (DNS rebinding): Host then carries that name, which is why names other
-// than localhost are refused where nothing else keeps the answers. Or under our address: Origin or
-// Sec-Fetch-Site then says so. It could not read the answer, but it could hold connections open.
-// Following a link to the page is fine.
+// A page of another site can make the browser ask this server in two ways. It can use its own name
+// that points here (DNS rebinding): Host then has that name, so names other than localhost are
+// refused unless kAnyName. Or it can use our address: Origin or Sec-Fetch-Site then shows that.
+// Such a page could not read the answer, but it could hold connections open. Following a link to
+// the page is allowed.
 std::string_view refusal_of(const RequestOrigin& request, HttpReach reach);
 
 struct HttpPlaceLimits {
@@ -66,24 +67,24 @@ class HttpPlaces {
  public:
   explicit HttpPlaces(const HttpPlaceLimits& limits) : limits_(limits) {}
 
-  // `connection` is not there yet. Returns the connection that must be closed for it, if any.
-  // `peer` is its address in numbers; those of one subscriber (network_of) count as one.
+  // Adds a new connection. Returns the connection to be closed for it, if any. `peer` is its
+  // numeric address; addresses of one subscriber (network_of) count as one.
   std::optional<int> arrive(int connection, std::string_view peer, Instant now);
-  // Connections that are not there, or no more, are passed over.
+  // Ignores unknown connections.
   void leave(int connection);
 
   [[nodiscard]] bool is_spare(int connection) const;
 
   // The head of a request is complete.
   void await_body(int connection, Instant now);
-  // All of a request is there, or it is answered already.
+  // The request is complete or already answered.
   void await_answer(int connection);
-  // An answer is on its way whole.
+  // The answer is queued completely.
   void await_next_head(int connection, Instant now);
 
-  // When the next request is overdue.
+  // When the next request becomes overdue.
   [[nodiscard]] std::optional<Instant> next_due() const;
-  // Connections whose request is overdue, each once: the caller closes them.
+  // Connections with an overdue request, each once: the caller closes them.
   std::vector<int> take_overdue(Instant now);
 
  private:

@@ -18,9 +18,9 @@
 namespace gleaner {
 namespace {
 
-// A stream's pieces are copied through a buffer of this size.
+// Size of the buffer through which a stream's pieces are copied.
 constexpr std::size_t kStreamBlockBytes = 4096;
-// Nothing on the page comes from elsewhere, runs inline or can be framed.
+// The page loads nothing from elsewhere, runs nothing inline, and cannot be framed.
 constexpr const char* kContentPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for "
@@ -35,12 +35,12 @@ int descriptor(MHD_Connection* connection) {
   return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
-// Paths that are answered however many connections there are.
+// These paths are answered at any number of connections.
 bool is_health(std::string_view path) {
   return path == "/healthz" || path == "/readyz";
 }
 
-// The peer's address in numbers; empty when it cannot be told.
+// The peer's numeric address; empty if unknown.
 std::string peer_of(MHD_Connection* connection) {
   const MHD_ConnectionInfo* const info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
@@ -52,7 +52,7 @@ std::string peer_of(MHD_Connection* connection) {
           : &reinterpret_cast<const sockaddr_in*>(peer)->sin_addr;
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (inet_ntop(peer->sa_family, address, text.data(), text.size()) == nullptr) return {};
-  // A server of both families sees the older one's addresses in this form.
+  // A server of both families sees IPv4 addresses in this form.
   constexpr std::string_view kMapped = "::ffff:";
   const std::string_view name(text.data());
   return std::string(name.starts_with(kMapped) ? name.substr(kMapped.size()) : name);
@@ -62,8 +62,7 @@ bool is_local(MHD_Connection* connection) {
   return is_loopback(peer_of(connection)) && is_loopback(host_of(header(connection, "Host")));
 }
 
-// A program that is given nothing but an address can show the key as a part of it:
-// http://ANYBODY:KEY@HOST:PORT.
+// A program that only takes an address can give the key in it: http://ANYBODY:KEY@HOST:PORT.
 std::string basic_password(MHD_Connection* connection) {
   const auto release = [](char* text) { MHD_free(text); };
   char* password = nullptr;
@@ -167,7 +166,7 @@ MHD_Result MhdCalls::on_request(void* self, MHD_Connection* connection, const ch
     return go_on(*server, *static_cast<HttpServer::Exchange*>(*seen), url, *upload_bytes, upload);
   }
   if (*upload_bytes == 0) return send(*server, connection, answer(*server, connection, url));
-  *upload_bytes = 0;  // the body of a request that has none is thrown away
+  *upload_bytes = 0;  // discards an unexpected body
   return MHD_YES;
 }
 
@@ -187,7 +186,7 @@ MHD_Result MhdCalls::begin(HttpServer& server, MHD_Connection* connection, const
     return send(server, connection,
                 plain(MHD_HTTP_METHOD_NOT_ALLOWED, "Nothing here can be changed."));
   }
-  *seen = &server;  // the answer follows with the last call
+  *seen = &server;  // the last call of the request sends the answer
   return MHD_YES;
 }
 
@@ -205,7 +204,7 @@ MHD_Result MhdCalls::begin_post(HttpServer& server, MHD_Connection* connection, 
   std::from_chars(announced.data(), announced.data() + announced.size(), bytes);
   auto* const exchange = new HttpServer::Exchange;
   exchange->connection = connection;
-  // The body is thrown away: who still sends when the connection closes sees no answer.
+  // The body is discarded: a client that still sends when the connection closes sees no answer.
   if (bytes > kHttpPostBytesMax) exchange->reply = too_large();
   *seen = exchange;
   return MHD_YES;
@@ -221,7 +220,7 @@ MHD_Result MhdCalls::go_on(HttpServer& server, HttpServer::Exchange& exchange, c
     upload_bytes = 0;
     return MHD_YES;
   }
-  // The library must be stopped with nobody suspended.
+  // No connection may be suspended when the library stops.
   if (server.is_stopping_) return send(server, exchange.connection, http_ending());
   server.places_.await_answer(descriptor(exchange.connection));
   exchange.id = server.next_id_++;
@@ -244,7 +243,7 @@ void MhdCalls::take_part(HttpServer& server, HttpServer::Exchange& exchange,
   if (exchange.body.size() + part.size() > kHttpPostBytesMax) exchange.reply = too_large();
   if (server.post_bytes_ + part.size() > kHttpPostBytesAllMax) {
     exchange.reply = plain(MHD_HTTP_SERVICE_UNAVAILABLE,
-                           "Others have more questions here than can be held; ask again later.");
+                           "Too many questions are waiting here; ask again later.");
   }
   if (exchange.reply) {
     exchange.body = {};

@@ -1,5 +1,5 @@
-// The functions that libmicrohttpd calls while a server runs, and their state. Private to
-// http_server and http_calls. Used on the server's thread only; the mailbox may be used on any.
+// The callbacks of libmicrohttpd and their state. Private to http_server and http_calls. Used on
+// the server's thread only, except the mailbox: any thread.
 #pragma once
 
 #include <microhttpd.h>
@@ -23,8 +23,8 @@ struct HttpAnswerer::Mailbox {
 struct HttpServer::Exchange {
   MHD_Connection* connection = nullptr;
   std::uint64_t id = 0;   // 0 until the body is complete
-  std::string body;       // as far as it has come
-  std::size_t bytes = 0;  // that it counts for in post_bytes_
+  std::string body;       // the part received so far
+  std::size_t bytes = 0;  // its part of post_bytes_
   std::optional<HttpReply> reply;
 };
 
@@ -33,7 +33,7 @@ struct HttpServer::Stream {
   MHD_Connection* connection = nullptr;
   StreamPosition position;
   SharedText piece;
-  std::size_t taken = 0;  // bytes of it
+  std::size_t taken = 0;  // bytes sent of the piece
 };
 
 struct MhdCalls {
@@ -42,21 +42,21 @@ struct MhdCalls {
                                std::size_t* upload_bytes, void** seen);
   static void on_connection(void* self, MHD_Connection* connection, void** unused,
                             MHD_ConnectionNotificationCode what);
-  // Whatever came of a request, it is over.
+  // The request is over, successful or not.
   static void on_end(void* self, MHD_Connection* connection, void** seen,
                      MHD_RequestTerminationCode how);
-  // Makes the exchange count for `bytes` among what all bodies take.
+  // Sets the bytes that the exchange takes in post_bytes_.
   static void count_bytes(HttpServer& server, HttpServer::Exchange& exchange, std::size_t bytes);
 
  private:
-  // For the first call of a request, whose head is complete.
+  // The first call of a request, when its head is complete.
   static MHD_Result begin(HttpServer& server, MHD_Connection* connection, const char* url,
                           std::string_view method, void** seen);
   static std::string_view refusal_to(const HttpServer& server, MHD_Connection* connection);
   static MHD_Result begin_post(HttpServer& server, MHD_Connection* connection, void** seen);
   static MHD_Result go_on(HttpServer& server, HttpServer::Exchange& exchange, const char* url,
                           std::size_t& upload_bytes, const char* upload);
-  // Adds to the body. With a reply set, the rest is thrown away.
+  // Adds to the body. After a reply is set, the rest is discarded.
   static void take_part(HttpServer& server, HttpServer::Exchange& exchange, std::string_view part);
   static HttpReply answer(HttpServer& server, MHD_Connection* connection, const char* url);
   static MHD_Result send(HttpServer& server, MHD_Connection* connection, const HttpReply& reply);
@@ -66,7 +66,7 @@ struct MhdCalls {
   static void forget(void* self);
 };
 
-// The reply to whoever waits while the program ends.
+// The reply to requests that wait while the program ends.
 HttpReply http_ending();
 
 }  // namespace gleaner

@@ -22,13 +22,13 @@
 namespace gleaner {
 namespace {
 
-// News reach the readers of streams at most this often, however fast they come.
+// Shortest time between two deliveries of news to streams.
 constexpr Millis kNewsPause{200};
-// How long readers may take what is left when the server ends.
+// How long readers may take the rest when the server ends.
 constexpr Millis kFarewell{300};
-// Looking gives way to training.
+// The server gives way to training.
 constexpr int kHttpNice = 5;
-// Beyond the places: connections that are closed and that the library has not seen the end of yet.
+// Closed connections beyond the places, whose end the library has not noticed yet.
 constexpr unsigned kConnectionsClosing = 64;
 
 Error cannot_listen(const HostPort& address) {
@@ -59,7 +59,7 @@ Result<void> HttpServer::listen() {
   sockaddr_storage storage{};
   socklen_t bytes = 0;
   if (reach_ == HttpReach::kThisMachine && !is_loopback(address_.host)) {
-    return Error{ErrorCode::kIo, "the page is served at addresses of this machine alone, not at " +
+    return Error{ErrorCode::kIo, "the page is served only at addresses of this machine, not at " +
                                      to_text(address_)};
   }
   auto* const v6 = reinterpret_cast<sockaddr_in6*>(&storage);
@@ -100,7 +100,7 @@ Result<void> HttpServer::listen() {
       &MhdCalls::on_end, this, MHD_OPTION_CONNECTION_TIMEOUT, kHttpSilenceSeconds,
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHttpConnectionBytes, MHD_OPTION_END);
   if (daemon_ == nullptr) return cannot_listen(address_);
-  listener_ = -1;  // the daemon's
+  listener_ = -1;  // owned by the daemon now
   const MHD_DaemonInfo* const info = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD);
   GLEANER_CHECK(info != nullptr);
   epoll_fd_ = info->epoll_fd;
@@ -122,7 +122,7 @@ HttpServer::~HttpServer() {
 
 void HttpServer::wake() {
   const std::uint64_t one = 1;
-  (void)!write(wake_fd_, &one, sizeof(one));  // a full counter has woken it already
+  (void)!write(wake_fd_, &one, sizeof(one));  // fails only if a full counter has woken it already
 }
 
 HttpCounts HttpServer::counts() const {
@@ -192,7 +192,7 @@ void HttpServer::serve() {
     if (is_stopping_ && !end) end = now + kFarewell;
     deliver_answers(false);
     if ((has_news_ && now - resumed_ >= kNewsPause) || end) resume_streams();
-    // The library sees the end of what is shut down, and closes it.
+    // The library notices the shutdown and closes the connection.
     for (const int overdue : places_.take_overdue(now)) shutdown(overdue, SHUT_RDWR);
     MHD_run(daemon_);
     if (end && ((counts_.streams == 0 && asked_.empty()) || now >= *end)) break;

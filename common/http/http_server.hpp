@@ -1,15 +1,15 @@
 // An HTTP server for many slow readers: one thread, one epoll set, no thread or growing buffer per
-// reader. Ordinary answers are whole texts that readers share. Streams (server-sent events) are
-// asked for their next piece when the reader has taken the last one, so a reader's state is a
-// position and one shared piece, however slow it is; while there is nothing new its connection is
-// suspended and costs nothing. The body of a POST is taken whole, up to a limit, and handed to
-// whoever answers it on a thread of theirs; until the answer comes, that connection is suspended.
+// reader. Ordinary answers are complete texts that readers share. A stream (server-sent events)
+// requests its next piece when the reader has taken the last one, so a slow reader's state is only
+// a position and a shared piece; without news its connection is suspended and costs nothing. The
+// body of a POST is received completely, up to a limit, and passed to a handler that answers on
+// another thread; the connection is suspended meanwhile.
 //
-// Where an address has all its connections, or all are taken, a further one is answered with status
-// 503 and closed, but /healthz and /readyz are answered as always.
+// When an address has all its connections, or all connections are in use, a further connection is
+// answered with status 503 and closed, except that /healthz and /readyz are answered as always.
 //
-// The constructor's thread starts and destroys it; wake() may be called from any thread; the
-// handler is called on the server's own thread only.
+// One thread constructs and destroys the server; any thread may call wake(); the handler is called
+// on the server's own thread only.
 #pragma once
 
 #include <atomic>
@@ -35,12 +35,12 @@ namespace gleaner {
 
 using SharedText = std::shared_ptr<const std::string>;
 
-// Who takes nothing for that long is closed; HttpPlaceLimits says until when a request must come.
+// A reader that takes nothing for this time is closed. HttpPlaceLimits has the times of requests.
 inline constexpr unsigned kHttpSilenceSeconds = 30;
-// Memory of a connection for its request and its reply's headers.
+// Memory per connection for its request and its reply's headers.
 inline constexpr std::size_t kHttpConnectionBytes = std::size_t{16} << 10;
 
-// A body of a POST, and all bodies together with the answers to them that are not taken yet.
+// Largest body of a POST; and of all bodies and their unsent answers together.
 inline constexpr std::size_t kHttpPostBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kHttpPostBytesAllMax = std::size_t{64} << 20;
 
@@ -49,21 +49,21 @@ struct HttpRequest {
   std::string_view accept;         // header Accept
   std::string_view last_event_id;  // header Last-Event-ID
   std::string_view if_none_match;  // header If-None-Match
-  // Header X-Gleaner-Key, else Authorization: what Bearer has, or the password of Basic.
+  // Header X-Gleaner-Key, else from Authorization: the token of Bearer or the password of Basic.
   std::string_view page_key;
   bool is_local = false;  // from this machine, under a loopback address or localhost
-  // Value of a query's key; empty when there is none.
+  // Value of a key in the query; empty when missing.
   std::function<std::string_view(const char* key)> query;
 };
 
-// Where a reader of a stream stands.
+// Position of a stream's reader.
 struct StreamPosition {
-  std::uint64_t version = 0;  // of the state that it was sent last
-  std::uint64_t event = 0;    // number of the first event that it lacks
-  // Who reads, as in HttpRequest.
+  std::uint64_t version = 0;  // of the state that was sent last
+  std::uint64_t event = 0;    // number of the first event not sent yet
+  // The reader's, as in HttpRequest.
   std::string page_key{};
   bool is_local = false;
-  bool is_over = false;  // set by next_piece(): nothing more comes
+  bool is_over = false;  // set by next_piece() at the stream's end
 };
 
 inline constexpr const char* kHttpText = "text/plain; charset=utf-8";
@@ -73,16 +73,15 @@ struct HttpReply {
   unsigned status = 200;
   const char* type = kHttpText;
   SharedText body;
-  std::string etag;                      // empty: nothing may be kept by the browser
-  std::optional<StreamPosition> stream;  // instead of a body: a stream that begins there
+  std::string etag;                      // empty: the browser must not cache the reply
+  std::optional<StreamPosition> stream;  // instead of a body: a stream from this position
   const char* allow = "GET, HEAD";       // for status 405
   unsigned retry_after_s = 1;            // for status 429 and 503
 };
 
-// A reply whose body is this text, of the media type `type`.
 HttpReply text_reply(unsigned status, const char* type, std::string text);
 
-// Gives the answer to one POST: once, from any thread, also when the server is gone.
+// Answers one POST: once, from any thread, even after the server is gone.
 class HttpAnswerer {
  public:
   void operator()(HttpReply reply) const;
@@ -91,7 +90,7 @@ class HttpAnswerer {
   friend class HttpServer;
   friend struct MhdCalls;
 
-  // Answers on their way to the server's thread.
+  // Carries answers to the server's thread.
   struct Mailbox;
 
   std::shared_ptr<Mailbox> mailbox_;
@@ -109,13 +108,13 @@ struct HttpPost {
 
 struct HttpHandler {
   std::function<HttpReply(const HttpRequest&)> answer;
-  // The stream's next piece after `position`, which moves on; null while there is nothing new.
+  // Returns the stream's next piece and advances `position`; null without news.
   std::function<SharedText(StreamPosition& position)> next_piece;
-  // Whether bodies may be sent to the path; unset: to none.
+  // Whether the path accepts bodies; unset: no path does.
   std::function<bool(std::string_view path)> takes_post;
-  // Must not take long: it hands the work on.
+  // Must return quickly: other threads do the work.
   std::function<void(HttpPost post)> post;
-  // Called when wake() has been, before the streams are asked.
+  // Called after wake(), before the streams are asked.
   std::function<void()> on_wake;
 };
 
@@ -125,47 +124,47 @@ struct HttpCounts {
   std::uint64_t refused = 0;      // 4xx
   std::uint64_t failed = 0;       // 5xx
   std::uint64_t connections = 0;  // open now
-  std::uint64_t streams = 0;      // of these
+  std::uint64_t streams = 0;      // open connections that are streams
 };
 
 class HttpServer {
  public:
-  // Listens. `address` is one of this machine's loopback addresses, or localhost; with kNetwork
-  // and kAnyName also any other of its addresses in numbers. Port 0 takes a free one. kIo when the
-  // port is taken, or cannot be had.
+  // Listens. `address` is a loopback address of this machine, or localhost; with kNetwork and
+  // kAnyName also any other numeric address of it. Port 0 selects a free port. kIo when the port is
+  // taken or not permitted.
   static Result<std::unique_ptr<HttpServer>> prepare(const HostPort& address, HttpHandler handler,
                                                      HttpReach reach = HttpReach::kThisMachine);
-  // Serves, from then on.
+  // Begins to serve.
   void start();
-  // Gives readers a moment to take what is left, then closes all connections.
+  // Gives readers a moment to take the rest, then closes all connections.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // With the port in use.
+  // With the actual port.
   [[nodiscard]] const HostPort& address() const { return address_; }
 
-  // There is news: the handler's on_wake() is called soon, then streams are asked for more. Never
+  // Announces news: soon the handler's on_wake() is called, then streams are asked for more. Never
   // waits.
   void wake();
 
-  // On the server's thread.
+  // Call on the server's thread.
   [[nodiscard]] HttpCounts counts() const;
 
-  // A stream that somebody reads, and a POST; the server's own.
+  // State of a stream and of a POST; internal.
   struct Stream;
   struct Exchange;
 
  private:
-  friend struct MhdCalls;  // what libmicrohttpd calls
+  friend struct MhdCalls;  // callbacks of libmicrohttpd
 
   HttpServer(HostPort address, HttpHandler handler, HttpReach reach);
   Result<void> listen();
   void serve();
   void resume_streams();
-  // Lets answered POSTs go on; with `is_end`, also those that nobody has answered.
+  // Resumes POSTs that have an answer; with `is_end` also all others.
   void deliver_answers(bool is_end);
-  // The time until something is due, milliseconds; negative: nothing is.
+  // Milliseconds until the next deadline; negative: none.
   [[nodiscard]] int patience(Instant now) const;
 
   HostPort address_;

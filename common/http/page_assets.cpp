@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// The assets never change while the process lives.
+// A reply made once: assets never change while the process lives.
 struct AssetReply {
   SharedText body;
   std::string etag;

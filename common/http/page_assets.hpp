@@ -1,4 +1,4 @@
-// The page's files as answers. On the HTTP server's thread only.
+// The pages' files as HTTP replies. On the HTTP server's thread only.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace gleaner {
 
-// Files of pages, which the build puts into the programs: see gleaner_page() in CMakeLists.txt.
+// A file of a page, which the build embeds in the program: see gleaner_page() in CMakeLists.txt.
 struct PageAsset {
   std::string_view path;  // "/chart.js"
   const char* type;       // for the header Content-Type
   std::string_view content;
 };
 
-// The style sheet, the icon, tiles of figures and what formats numbers.
+// Files of all pages: style sheet, icon, tiles of figures, number formats.
 std::span<const PageAsset> shared_page_assets();
 
-// The file of `own` that has this path, else the one among those that all pages share; nothing when
+// The file with this path in `own`, else in shared_page_assets(); nullopt when neither has it.
 // there is none.
 std::optional<HttpReply> asset_reply(std::string_view path, std::span<const PageAsset> own);
 

@@ -13,7 +13,7 @@
 namespace gleaner {
 namespace {
 
-// Rounds differ by a few percent, and more while the rates warm up.
+// Losses of rounds differ by a few percent, and more while the learning rates warm up.
 constexpr float kDivergenceFactorMin = 1.2F;
 
 Error wrong(std::string sentence) {

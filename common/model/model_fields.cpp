@@ -9,15 +9,14 @@
 namespace gleaner {
 namespace {
 
-// A field that is added to ModelConfig must be added to the table too, or two different runs would
-// pass for one.
+// A field missing from the table would make two different runs look equal.
 static_assert(sizeof(ModelConfig) == 176, "the table lists every field of ModelConfig");
 
-// Fields that are hashes: read more easily in hexadecimal.
+// Hashes, written in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
 constexpr std::string_view kInitialField = "initial_fingerprint";
 
-// Some fields are left out of names and digests where they have their default.
+// Some fields are left out of names and digests while they have their default.
 bool is_used(std::string_view field, const ModelConfig& config) {
   if (field == kInitialField) return config.initial_fingerprint != 0;
   if (field == "activation_bits") return config.activation_bits != ModelConfig().activation_bits;
@@ -67,7 +66,7 @@ bool parse(const char* name, std::string_view text, T& value) {
   }
 }
 
-// Every field, used or not, so that two configurations can be laid side by side.
+// Every field, used or not, to compare two configurations.
 std::vector<std::pair<std::string, std::string>> compared_fields(const ModelConfig& config) {
   std::vector<std::pair<std::string, std::string>> fields;
   for_each_model_field([&](const auto& field) {

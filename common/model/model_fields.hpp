@@ -1,6 +1,6 @@
-// The one table of the fields of ModelConfig, from which keys, flags, help, text, wire form,
-// identity and ranges follow. A number that is added to the structure needs a line here; an
-// enumeration also needs the words of its values in model_fields.cpp. Pure; any thread.
+// The table of ModelConfig's fields. Keys, flags, help, text, wire form, identity and ranges follow
+// from it. A new number needs a line here; a new enumeration also needs its words in
+// model_fields.cpp. Pure; any thread.
 #pragma once
 
 #include <limits>
@@ -17,7 +17,7 @@
 
 namespace gleaner {
 
-// `low` and `high` are included in the range.
+// The range includes `low` and `high`.
 template <typename T>
 struct ModelField {
   const char* name;
@@ -25,12 +25,12 @@ struct ModelField {
   T low;
   T high;
   const char* unit;
-  const char* doc;  // empty where the value comes from the data and is not a key
+  const char* doc;  // empty if the value comes from the data and is no key
 };
 
 namespace detail {
 
-// Calls the visitor with a ModelField made of its arguments.
+// Makes a ModelField of its arguments and passes it to the visitor.
 template <typename Visit>
 class ModelFieldVisit {
  public:
@@ -58,24 +58,23 @@ void visit_data_fields(const ModelFieldVisit<Visit>& field) {
   field("seed", &C::seed, 0, kAny, "", "");
 }
 
-// Sizes, and how the run is cut.
+// Sizes, and the run's division into batches and rounds.
 template <typename Visit>
 void visit_shape_fields(const ModelFieldVisit<Visit>& field) {
   using C = ModelConfig;
   field("hidden", &C::hidden, 0, kHiddenMax, "units",
         "Width of the hidden layer; a multiple of 16. 0: no hidden layer; each label has a sparse "
-        "row of weights straight over the features. Settings of hidden units, hash tables "
-        "and gradients then have no effect.");
+        "row of weights directly over the features. Settings of hidden units, hash tables and "
+        "gradients then have no effect.");
   field("hidden_units", &C::hidden_units, HiddenUnits::kRelu, HiddenUnits::kLinear, "",
-        "What a hidden unit makes of its sum: zero where it is negative "
-        "(relu), or the sum itself (linear).");
+        "Activation of a hidden unit: its sum, with a negative sum set to zero (relu) or not "
+        "(linear).");
   field("output_shards", &C::output_shards, 1, kOutputShardsMax, "shards",
         "Shards that the output layer is cut into; at least as many as volunteers are expected, "
         "at most the number of labels.");
   field("input_shards", &C::input_shards, 1, kInputShardsMax, "shards",
         "Shards that the hidden layer is cut into; each must hold a multiple of 16 units.");
-  field("epochs", &C::epochs, 1, 100'000, "epochs",
-        "How often training goes through the whole training file.");
+  field("epochs", &C::epochs, 1, 100'000, "epochs", "Passes over the whole training file.");
   field("batch_examples", &C::batch_examples, 1, kBatchExamplesMax, "examples",
         "Examples between two updates of the weights.");
   field("round_batches", &C::round_batches, 1, 1'000'000, "batches",
@@ -85,14 +84,14 @@ void visit_shape_fields(const ModelFieldVisit<Visit>& field) {
   field("staleness", &C::staleness, 0, kStalenessMax, "batches",
         "Lag between a batch's forward pass and the last update it sees. 0 trains strictly in "
         "order; more hides the network's latency and needs a staleness_rise. Without a hidden "
-        "layer: rounds, 1 at least, that a shard may be ahead of the slowest one.");
+        "layer: rounds (at least 1) that a shard may be ahead of the slowest shard.");
   field("staleness_rise", &C::staleness_rise, 0, 1'000'000, "batches",
         "The lag begins at 1 and grows by one every N batches until it is staleness, since "
         "the first updates all point one way and overshoot when they come late. 0: staleness "
         "from the start.");
 }
 
-// Which neurons an example trains.
+// The choice of the neurons that an example trains.
 template <typename Visit>
 void visit_sampling_fields(const ModelFieldVisit<Visit>& field) {
   using C = ModelConfig;
@@ -109,30 +108,28 @@ void visit_sampling_fields(const ModelFieldVisit<Visit>& field) {
         "layer: the labels of N other examples of its batch, drawn at random.");
   field("rehash_batches", &C::rehash_batches, 1, 1'000'000, "batches",
         "Neurons that changed are hashed again every N batches. Without a hidden layer: the "
-        "features' lists are made again every N batches.");
+        "features' short lists are rebuilt every N batches.");
   field("feature_list", &C::feature_list, 1, kLabelsMax, "neurons",
-        "Without a hidden layer: the neurons with the largest weights for a feature that its list "
-        "names, over the whole layer. Active neurons come from these lists.");
+        "Without a hidden layer: length of a feature's short list, which has the neurons with its "
+        "largest weights, over the whole layer. Active neurons come from these lists.");
   field("wide_features", &C::wide_features, 1, 1'000'000, "features",
-        "Without a hidden layer: the features that a label keeps, and a quarter of it more for "
-        "each of its examples.");
+        "Without a hidden layer: features that a label keeps. It keeps a quarter of this number "
+        "more for each of its examples.");
   field("wide_scale", &C::wide_scale, 0.0F, 1000.0F, "",
-        "Without a hidden layer: the length of a label's row at the start, which is the scaled sum "
-        "of its examples.");
+        "Without a hidden layer: length of a label's start row, the scaled sum of its examples.");
 }
 
-// How they learn.
+// Learning rates, optimizer and regularisation.
 template <typename Visit>
 void visit_learning_fields(const ModelFieldVisit<Visit>& field) {
   using C = ModelConfig;
   field("output_rate", &C::output_rate, 0.0F, kRateMax, "", "Learning rate of the output layer.");
   field("input_rate", &C::input_rate, 0.0F, kRateMax, "", "Learning rate of the input layer.");
-  field("rate_decay", &C::rate_decay, 1e-6F, 1.0F, "",
-        "Both rates are multiplied by it after every epoch.");
+  field("rate_decay", &C::rate_decay, 1e-6F, 1.0F, "", "Factor of both rates after every epoch.");
   field("warmup_batches", &C::warmup_batches, 0, 1'000'000'000, "batches",
         "The rates rise linearly from zero over N batches.");
   field("second_moment_decay", &C::second_moment_decay, 0.0F, 0.9999999F, "",
-        "How much of its gradient statistics a row keeps from one update to the next.");
+        "Fraction of its gradient statistics that a row keeps from one update to the next.");
   field("epsilon", &C::epsilon, 1e-30F, 1.0F, "", "Added to the denominator of every update.");
   field("dropout", &C::dropout, 0.0F, 0.95F, "",
         "Fraction of the hidden units zeroed for an example in training.");
@@ -149,13 +146,12 @@ void visit_learning_fields(const ModelFieldVisit<Visit>& field) {
         "Gradients of the hidden layer travel as multiples of 2 to the "
         "power of this.");
   field("activation_bits", &C::activation_bits, 2, 8, "bits",
-        "Bits of a hidden unit's activation, with its sign, as output shards see it.");
+        "Bits of a quantized activation, including its sign.");
 }
 
 }  // namespace detail
 
-// Calls visit(ModelField<T>) for every field, in the order of the structure, which is that of
-// digests.
+// Calls visit(ModelField<T>) for every field, in the order of the structure and of digests.
 template <typename Visit>
 void for_each_model_field(const Visit& visit) {
   const detail::ModelFieldVisit<Visit> field(visit);
@@ -167,7 +163,7 @@ void for_each_model_field(const Visit& visit) {
         std::numeric_limits<std::uint64_t>::max(), "", "");
 }
 
-// Calls visit(ModelField<T>) for the fields that a person may set, in the same order.
+// Calls visit(ModelField<T>) for the fields that a user may set, in the same order.
 template <typename Visit>
 void for_each_model_key(const Visit& visit) {
   for_each_model_field([&](const auto& field) {
@@ -179,17 +175,17 @@ void for_each_model_key(const Visit& visit) {
 std::vector<std::string> model_words(HiddenUnits);
 std::vector<std::string> model_words(Sampling);
 
-// Name and text of every field, in the order of the structure; some, among them
-// `initial_fingerprint`, the last, only where they are used. Numbers are written so that reading
-// them gives the same bits.
+// Name and text of every field, in the order of the structure. Some fields, such as
+// `initial_fingerprint` (the last), are included only if they are used. Reading a number's text
+// gives the same bits.
 std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig& config);
 
-// The reverse, validated; errors are kCorrupt. A field that is missing has its default: it was
+// The inverse, validated; errors are kCorrupt. A missing field was added after the text was
 // added after the text was written. An unknown name is kVersion: a newer program wrote it, and it
-// may matter to the arithmetic.
+// matter to the arithmetic.
 Result<ModelConfig> model_from_fields(const std::map<std::string, std::string>& fields);
 
-// A field of which two configurations have different values, and at least one uses its own.
+// A used field that has different values in two configurations.
 struct FieldDifference {
   std::string name;
   std::string left;

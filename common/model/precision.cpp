@@ -9,7 +9,7 @@ namespace gleaner {
 namespace {
 
 constexpr double kPropensityScale = 1 << 24;
-// Standard deviations on either side of the mean that hold 95 % of a normal distribution.
+// 95 % of a normal distribution lie within this number of standard deviations.
 constexpr double kDeviations95 = 1.96;
 
 }  // namespace
@@ -43,7 +43,7 @@ std::vector<ScoredNeuron> merge_top_k(std::span<const std::span<const ScoredNeur
 
 InversePropensities::InversePropensities(std::span<const std::uint32_t> label_counts,
                                          std::uint64_t points, const PropensityModel& model) {
-  // With fewer than e points the formula would give probabilities above one.
+  // With fewer than e examples the formula would give probabilities above one.
   const double c =
       std::max(std::log(static_cast<double>(points)) - 1.0, 0.0) * std::pow(model.b + 1.0, model.a);
   const auto scaled = [&](double count) {

@@ -9,27 +9,27 @@
 namespace gleaner {
 namespace {
 
-// Up to this number of labels, training all neurons is as cheap as choosing among them.
+// Up to this number of labels, training all neurons is as cheap as choosing some.
 constexpr std::uint32_t kLabelsTrainedWhole = 2'000;
 constexpr std::uint32_t kNarrowLabels = 10'000;
 // With fewer training examples per label than this, labels are rare: see choose_units().
 constexpr double kRareExamplesPerLabel = 20;
-// Weights of the output layer in the recipe best, in all: 0.8 GB.
+// Most output weights of recipe best: 0.8 GB.
 constexpr std::uint64_t kOutputWeightsBest = 200'000'000;
-// A shard is what a volunteer holds at least. More of them cost time: an example has fewer neurons
-// to train in each, and every shard rounds the gradients of all (RECIPES.md, "Shards").
+// A volunteer holds at least one shard. More shards cost time: an example has fewer neurons to
+// train in each, and every shard rounds the gradients of all (RECIPES.md, "Shards").
 constexpr std::uint32_t kShards = 64;
 constexpr std::uint32_t kShardsNarrow = 16;
-// Active neurons besides the true labels: fewer cost precision, more cost time. In a narrow layer a
-// larger fraction of it competes for each example.
+// Active neurons besides the true labels: fewer cost precision, more cost time. In a narrow layer,
+// a larger fraction of the neurons competes for each example.
 constexpr std::uint32_t kActiveNarrow = 1'500;
 constexpr std::uint32_t kActiveWide = 1'000;
 constexpr std::uint32_t kLabelsPerActive = 200;  // in very wide layers
 constexpr std::uint32_t kNeuronsPerBucket = 200;
-// One negative in this number is drawn at random, or in the recipe best of a wide layer one in two.
+// One in N negatives is random; in recipe best of a wide layer one in two.
 constexpr std::uint32_t kPerRandom = 10;
 constexpr std::uint32_t kPerRandomBest = 2;
-// Small data need updates rather than epochs.
+// Small data sets need a number of updates, not of epochs.
 constexpr std::uint64_t kUpdatesPerEpoch = 160;
 constexpr std::uint64_t kUpdatesMin = 1'200;
 constexpr std::uint64_t kUpdatesOfUnits = 600;
@@ -37,10 +37,10 @@ constexpr std::uint32_t kEpochsMax = 200;
 constexpr std::uint32_t kBatchExamplesMin = 32;
 constexpr std::uint32_t kBatchExamples = 128;
 constexpr std::uint32_t kBatchExamplesRare = 256;
-// Rates of the last epoch, as a fraction of the first's.
+// Rates of the last epoch, as a fraction of the rates of the first.
 constexpr double kFinalRate = 0.3;
-// Rates rise over the first batches: without, the first steps of rows that have seen one example
-// decide too much (1.3 points of P@1 on eurlex-4.3k).
+// The rates rise over these batches. Without that, the first steps of rows that have seen one
+// example decide too much (1.3 points of P@1 on eurlex-4.3k).
 constexpr std::uint32_t kWarmupBatches = 160;
 constexpr std::int32_t kGradientStepLog2 = -8;
 constexpr std::uint32_t kActivationBits = 5;
@@ -48,25 +48,25 @@ constexpr std::uint32_t kActivationBits = 5;
 constexpr std::uint32_t kStalenessRise = 40;
 constexpr float kDivergenceFactor = 2.0F;
 constexpr std::uint64_t kRoundBatchesMin = 64;
-// A round visits each row about so often, so that storing the rows it touched (about 5 us of
-// processor a row) is cheap beside training them (about 0.1 us a visit).
+// A round visits each row about this number of times, so that storing touched rows (about 5 us of
+// processor per row) is cheap compared with training them (about 0.1 us per visit).
 constexpr std::uint64_t kVisitsPerRound = 350;
-// Longer rounds are only for the share of commits of few volunteers.
+// Rounds are longer than this only to lower the commits' fraction with few volunteers.
 constexpr std::uint64_t kRoundExamplesUsual = 500'000;
-// Bytes of a committed row for each that a unit takes for an example: about 0.4 H + 14 to 2 H
+// Bytes of a committed row per byte of a unit's example: about 0.4 H + 14 to 2 H
 // (tools/plan/PLAN.md).
 constexpr double kRowPerExample = 0.25;
 constexpr std::uint32_t kVolunteersFew = 2;
-// A run has at least this number of rounds, since each is a checkpoint that can be evaluated, or
-// fewer where commits would take more than their share.
+// A run has at least this number of rounds, since each checkpoint can be evaluated, or fewer if
+// commits would otherwise exceed their fraction.
 constexpr std::uint32_t kRoundsUsual = 4;
 constexpr std::uint32_t kRoundsFew = 2;
 
-// With fewer features than this, or where an example has more than one in this number of them, what
-// counts is how features go together, which a hidden layer learns and a wide row does not.
+// With fewer features, or if an example has more than one in kFeaturesPerFeature of them,
+// combinations of features matter. A hidden layer learns combinations; a wide row does not.
 constexpr std::uint32_t kFewFeatures = 1'000;
 constexpr std::uint32_t kFeaturesPerFeature = 20;
-// Wide rows have these: neurons in a feature's list, neurons that lists bring and draws of the
+// For wide rows: neurons of a feature's short list, neurons from lists, and draws of other
 // labels of other examples (RECIPES.md, "Wide rows").
 constexpr std::uint32_t kLabelsTrainedWholeWide = 200;
 constexpr std::uint32_t kFeatureList = 256;
@@ -84,7 +84,7 @@ constexpr float kWideRate = 1.5F;
 constexpr double kWideScale = 12;
 constexpr std::uint64_t kWideRoundExamples = 500'000;
 
-// Writes one field after the other, each with its reason.
+// Sets one field after another, each with its reason.
 class Chooser {
  public:
   Chooser(const DatasetFacts& facts, const RecipeRequest& request)
@@ -146,8 +146,8 @@ class Chooser {
     return facts_.features_per_point > 0 && (are_texts || is_too_short_for_units());
   }
 
-  // Whether a hidden layer would not learn in the epochs that were asked for. Wide rows begin with
-  // the label centroids.
+  // Whether a hidden layer would not learn in the requested epochs. Wide rows begin with the label
+  // centroids.
   [[nodiscard]] bool is_too_short_for_units() const {
     return request_.epochs &&
            *request_.epochs * (facts_.points / kBatchExamplesMin) < kUpdatesOfUnits;
@@ -160,12 +160,12 @@ class Chooser {
   [[nodiscard]] std::uint32_t width() const;
   void choose_shards();
   void choose_schedule();
-  // The number of epochs unless somebody asks for another. Requires batch_examples.
+  // The recipe's number of epochs. Requires batch_examples.
   [[nodiscard]] std::uint32_t own_epochs() const;
   void choose_sampling();
   void choose_rounds();
-  // Examples of a round in which this number of volunteers keeps the commits' share, if it reaches
-  // every row.
+  // Examples of a round in which this number of volunteers keeps the commits' fraction, if the
+  // round reaches every row.
   [[nodiscard]] std::uint64_t examples_for_fraction(std::uint32_t volunteers) const;
   void choose_rates();
 
@@ -185,12 +185,11 @@ std::uint32_t Chooser::width() const {
 
 void Chooser::choose_wide_rows() {
   set("hidden", &ModelConfig::hidden, 0u,
-      request_.hidden
-          ? "asked for"
-          : "texts: the words of a label tell it from the others better than a few hidden units");
+      request_.hidden ? "asked for"
+                      : "texts: a label's words identify it better than a few hidden units");
   set("wide_features", &ModelConfig::wide_features, by_kind(64u, 64u, 128u),
-      "rare labels are told apart by a few words; frequent ones keep more");
-  // Long rows tell single labels apart at once; where labels share their examples they are in each
+      "a few words tell rare labels apart; frequent labels keep more");
+  // Long rows separate single labels at once, but disturb each other where examples have several
   // other's way.
   set("wide_scale", &ModelConfig::wide_scale,
       static_cast<float>(kWideScale / std::cbrt(std::sqrt(std::max(1.0, facts_.labels_per_point)))),
@@ -221,7 +220,7 @@ void Chooser::choose_wide_schedule() {
       static_cast<std::uint32_t>(std::min<std::uint64_t>(kWarmupBatches, epoch / 2)),
       "large steps at the start would undo the label centroids");
   set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,
-      "no round that came to anything rose so far above the best");
+      "no successful round rose so far above the best");
 }
 
 void Chooser::choose_wide_sampling() {
@@ -231,7 +230,7 @@ void Chooser::choose_wide_sampling() {
     return;
   }
   set("sampling", &ModelConfig::sampling, Sampling::kLsh,
-      "the features' lists name the neurons that answer most to an example");
+      "the features' lists have the neurons that probably answer an example");
   const std::uint32_t list =
       facts_.features_per_point <= kFeaturesShort ? kFeatureList : kFeatureListLong;
   set("feature_list", &ModelConfig::feature_list, by_kind(1u, 4u, 8u) * list / 4,
@@ -247,16 +246,16 @@ void Chooser::choose_wide_sampling() {
   set("rehash_batches", &ModelConfig::rehash_batches,
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
           batches_per_epoch(model_) / kListsPerEpoch, 1, kListBatchesMax)),
-      "lists that are older miss the neurons that have become strong");
+      "older lists miss neurons that have become strong");
 }
 
 // Rectified activations are never negative, so all rows learn their mean direction first, and a
-// label with few examples is forgotten again before it has learned more; sums that keep their sign
-// have no such direction. With many examples per label rectified units win (RECIPES.md, "Units").
+// label with few examples is forgotten. Linear units have no such direction. With many examples per
+// label rectified units win (RECIPES.md, "Units").
 void Chooser::choose_units() {
   set("hidden", &ModelConfig::hidden, width(),
       by_kind("a first look", "learns nearly as well as a wider layer",
-              "as wide as pays and memory allows"));
+              "as wide as improves precision and fits memory"));
   set("hidden_units", &ModelConfig::hidden_units,
       has_rare_labels() ? HiddenUnits::kLinear : HiddenUnits::kRelu,
       fmt::format("a label has {:.1f} training examples on average, {} than {:.0f}",
@@ -266,7 +265,7 @@ void Chooser::choose_units() {
       model_.hidden >= 1024  ? 0.5F
       : model_.hidden >= 256 ? 0.4F
                              : 0.0F,
-      model_.hidden >= 256 ? "keeps a wide layer from learning the examples by heart"
+      model_.hidden >= 256 ? "keeps a wide layer from memorising the examples"
                            : "a narrow layer has no units to spare");
   set("activation_bits", &ModelConfig::activation_bits, kActivationBits,
       "more change no precision, and each is a bit per unit of every example");
@@ -310,21 +309,22 @@ void Chooser::choose_sampling() {
         "with so few labels choosing among them costs as much as training them all");
   } else {
     set("sampling", &ModelConfig::sampling, Sampling::kLsh,
-        "finds the neurons that answer most to an example");
+        "finds the neurons that probably answer an example");
   }
   const std::uint32_t usual =
       is_narrow() ? kActiveNarrow : std::max(kActiveWide, facts_.labels / kLabelsPerActive);
   const std::uint32_t active = by_kind(usual / 2, usual, usual * 2);
   const std::uint32_t random = active / (is_best() && !is_narrow() ? kPerRandomBest : kPerRandom);
   set("random_negatives", &ModelConfig::random_negatives, random,
-      "they meet neurons that no bucket brings");
+      "they include neurons that no bucket has");
   set("active_cap", &ModelConfig::active_cap, active - random,
-      by_kind("half of what precision asks for", "more gain little precision for their time",
+      by_kind("half of the neurons that precision needs",
+              "more cost time and gain little precision",
               "more of the neurons that compete for each example"));
   const int bits = static_cast<int>(std::bit_width(facts_.labels / kNeuronsPerBucket)) - 1;
   set("hash_bits", &ModelConfig::hash_bits, static_cast<std::uint32_t>(std::clamp(bits, 1, 20)),
       fmt::format("buckets of about {} neurons", kNeuronsPerBucket));
-  set("tables", &ModelConfig::tables, 50u, "more bring nothing new before the cap is reached");
+  set("tables", &ModelConfig::tables, 50u, "more add no neurons before the cap is reached");
 }
 
 std::uint64_t Chooser::examples_for_fraction(std::uint32_t volunteers) const {
@@ -334,9 +334,9 @@ std::uint64_t Chooser::examples_for_fraction(std::uint32_t volunteers) const {
                kRowPerExample * model_.labels * rest_per_commit / volunteers));
 }
 
-// Rounds of about equal length, each long enough to be worth a checkpoint: parts of an epoch, or
-// several epochs where these are short. In a long run one volunteer alone keeps the commits' share,
-// in a short one two do.
+// Rounds of about equal length, each long enough for a checkpoint: parts of an epoch, or several
+// short epochs. Commits keep their fraction with one volunteer in a long run, and with two in a
+// short run.
 void Chooser::choose_rounds() {
   const std::uint64_t active = model_.sampling == Sampling::kAll
                                    ? model_.labels
@@ -348,7 +348,7 @@ void Chooser::choose_rounds() {
   const std::uint64_t wanted = std::max(kRoundBatchesMin, examples / model_.batch_examples);
   const std::uint64_t epoch = batches_per_epoch(model_);
   const std::uint64_t rounds = std::max<std::uint64_t>(1, epoch / wanted);
-  // Several epochs are one round where these are short: as many as divide the run.
+  // Short epochs: a round has several of them, a number that divides the run's.
   const std::uint64_t epoch_examples = epoch * model_.batch_examples;
   const auto least = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
       (examples_for_fraction(kVolunteersFew) + epoch_examples - 1) / epoch_examples, 1,
@@ -371,13 +371,13 @@ void Chooser::choose_rounds() {
 }
 
 void Chooser::choose_rates() {
-  // A wide layer of rare labels does best with small steps.
+  // A wide layer of rare labels learns best with small steps.
   set("output_rate", &ModelConfig::output_rate, has_rare_labels() ? 2e-3F : 3e-3F,
       "the best of the rates that were tried, over all data sets");
   set("input_rate", &ModelConfig::input_rate, has_rare_labels() ? 4e-3F : 6e-3F,
       "the best of the rates that were tried, over all data sets");
-  // The recipe's own number of epochs decides, not the one asked for: a run that is made longer
-  // later must end as one that had that length from the start.
+  // The recipe's number of epochs decides, not the requested one: a run that is extended later must
+  // end like a run that had that length from the start.
   set("rate_decay", &ModelConfig::rate_decay,
       static_cast<float>(std::pow(kFinalRate, 1.0 / std::max(1u, own_epochs() - 1))),
       "smaller steps towards the end");
@@ -387,7 +387,7 @@ void Chooser::choose_rates() {
       "finer steps change no precision, and each is a bit per entry of every result");
   set("input_scale", &ModelConfig::input_scale, 0.2F, "small initial activations, soon outgrown");
   set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,
-      "no round that came to anything rose so far above the best");
+      "no successful round rose so far above the best");
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// A model configuration that suits a data set, and why. Pure; common/model/RECIPES.md explains
-// each rule.
+// A model configuration that suits a data set, with reasons. Pure; RECIPES.md explains each rule.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,8 @@ struct DatasetFacts {
 };
 
 inline constexpr double kCommitFractionUsual = 0.2;
-// No round is made longer than these for the commits' share, however wide the layer: whoever dies
-// takes the work of up to two rounds with it, and the master keeps their quantized activations in
+// The recipe makes no round longer than this to lower the commits' fraction of bytes: a volunteer's
+// death costs the work of up to two rounds, and the master keeps their quantized activations in
 // memory.
 inline constexpr std::uint64_t kRoundExamplesMax = 1'500'000;
 
@@ -33,18 +32,18 @@ enum class RecipeKind : std::uint8_t {
 
 struct RecipeRequest {
   RecipeKind kind = RecipeKind::kAuto;
-  // Values that somebody has set by hand and others depend on.
+  // Values set by the user that other values depend on.
   std::optional<std::uint32_t> epochs = std::nullopt;
   std::optional<std::uint32_t> batch_examples = std::nullopt;
   std::optional<std::uint32_t> staleness = std::nullopt;
-  // 0: wide rows and no hidden layer; others: a hidden layer, of the width that the recipe chooses.
+  // 0: wide rows without a hidden layer; otherwise a hidden layer, whose width the recipe chooses.
   std::optional<std::uint32_t> hidden = std::nullopt;
-  // The fraction that commits may be of two volunteers' bytes: rounds are made long enough, up to
-  // kRoundExamplesMax. More volunteers send more units for the same commits.
+  // Fraction of two volunteers' bytes that commits may take: the recipe makes rounds long enough
+  // for it, up to kRoundExamplesMax. More volunteers send more units for the same commits.
   double commit_share = kCommitFractionUsual;
 };
 
-// Why a field has its value.
+// The reason for a field's value.
 struct RecipeChoice {
   std::string field;
   std::string why;
@@ -55,8 +54,8 @@ struct Recipe {
   std::vector<RecipeChoice> choices;  // in the order of ModelConfig
 };
 
-// Everything but data_fingerprint and seed is decided here. Requires points, features and labels
-// within the limits of a configuration; the model is valid if the values of the request are.
+// Decides every field except data_fingerprint and seed. Requires points, features and labels within
+// a configuration's limits. The model is valid if the request's values are.
 Recipe recipe(const DatasetFacts& facts, const RecipeRequest& request = {});
 
 }  // namespace gleaner

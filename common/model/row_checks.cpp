@@ -50,8 +50,8 @@ Result<void> check_hash_codes(std::uint32_t hash_bits, std::size_t tables, const
   return {};
 }
 
-// A neuron of the shard; then features that ascend, and the number of features where there are no
-// more of them.
+// Codes of a wide row: a neuron of the shard, then ascending features, then the number of features
+// as padding.
 Result<void> check_wide_codes(const ShardMap& map, ShardId shard, const ShardRows& rows) {
   const std::size_t width = map.codes_per_row(shard);
   for (std::size_t i = 0; i < rows.rows.size(); ++i) {

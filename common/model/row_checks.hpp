@@ -1,10 +1,10 @@
-// Checks of rows and commits, whoever sent or stored them: one set of rules for the wire, the
-// store and the trainers, so that nothing is stored that a volunteer would refuse to load. Pure
-// functions; any thread.
+// Checks of rows and commits. Wire, store and trainers use the same rules, so that the store never
+// has rows that a volunteer refuses to load. Pure functions; any thread.
 //
-// Within these magnitudes training arithmetic stays finite: with activation scales and weights
-// below them no sum of products overflows a float. A commit changes a weight by at most kDeltaMax
+// Within these magnitudes the arithmetic of training stays finite: no sum of products of
+// activations and weights overflows a float. A commit changes a weight by at most kDeltaMax
 // (shard_rows.hpp), so weights stay in range for 2^24 rounds, and a second moment is an average of
+// squares far below kStateMax. So no NaN arises, whose bits would differ between processors.
 // squares that are far below kStateMax. So no NaN arises, whose bits differ between processors.
 #pragma once
 
@@ -25,7 +25,7 @@ inline constexpr float kHiddenScaleMax = 0x1p32F;
 inline constexpr float kWeightMagnitudeMax = 0x1p40F;
 inline constexpr float kStateMax = 0x1p116F;
 
-// Both are false for a NaN.
+// Both are false for NaN.
 inline bool is_sound_state(float state) {
   return state >= 0.0F && state <= kStateMax;
 }
@@ -37,13 +37,13 @@ inline bool are_sound_weights(std::span<const float> values) {
 
 enum class RowsOf : std::uint8_t { kCheckpoint, kHandOver };
 
-// kProtocol with a clause that names the row unless `rows` are ascending rows of the shard with
-// lists of the right sizes, sound values, and hash codes of `model.hash_bits` bits. The caller
-// knows where the rows came from and says so in front of the clause.
+// kProtocol unless `rows` are ascending rows of the shard with lists of the right sizes, sound
+// values, and hash codes of `model.hash_bits` bits. The error is a clause that names the row; the
+// caller puts the source of the rows in front.
 Result<void> check_rows(const ModelConfig& model, const ShardMap& map, ShardId shard,
                         const ShardRows& rows, RowsOf source);
 
-// Checks a commit's part in the same way.
+// Checks a part of a commit in the same way.
 Result<void> check_update(const ShardMap& map, ShardId shard, const SparseUpdate& update);
 
 // Whether a part of a commit or of a hand-over fits its shard, and the parts before it, which leave

@@ -94,7 +94,7 @@ bool RunPlan::rehashes_after(BatchIndex batch) const {
 }
 
 LearningRates RunPlan::rates(BatchIndex batch) const {
-  // Repeated multiplication in double: the same bits everywhere, which std::pow does not promise.
+  // Repeated multiplication in double: the same bits everywhere, unlike std::pow.
   double factor = 1.0;
   for (std::uint32_t epoch = epoch_of(batch); epoch > 0; --epoch) factor *= rate_decay_;
   if (batch < warmup_batches_) {
@@ -122,7 +122,7 @@ std::vector<std::uint64_t> RunPlan::points_of(BatchIndex batch) const {
 
 std::optional<Schedule::Step> Schedule::next(BatchIndex forward_end) const {
   if (owes_commit_) return Step{Kind::kCommit, plan_->round_of(backward_ - 1)};
-  // Every forward pass that the updates so far allow comes before the next update.
+  // All forward passes that the updates so far allow precede the next update.
   if (forward_ < std::min(forward_end, plan_->batch_count()) &&
       plan_->applied_before(forward_) <= backward_) {
     return Step{Kind::kForward, forward_};

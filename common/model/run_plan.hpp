@@ -1,6 +1,6 @@
-// The run as a function of the batch index: which examples a batch holds, which round and epoch it
-// belongs to, which updates its forward pass has seen, and at which rates it trains.
-// Immutable after construction; any thread may use it.
+// The run as a function of the batch index: the examples of a batch, its round and epoch, the
+// updates that its forward pass has seen, and its learning rates. Immutable after construction; any
+// thread may use it.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ struct LearningRates {
   float output = 0;
 };
 
-// The order in which evaluations go through a test set of `points` points.
+// The order in which evaluations go through a test set of `points` examples.
 Permutation test_order(std::uint64_t points, std::uint64_t seed);
 
 // Rounds that may be open at a time with a hidden layer, where shards depend on one another.
 inline constexpr RoundIndex kRoundsOpenMax = 2;
 
-// Every epoch visits all points once in an order of its own; its last batch may be shorter than the
-// others. A round is a part of an epoch, of which the last may be shorter, or several whole epochs:
-// as many as have `round_batches` batches.
+// Every epoch visits all examples once, in its own order; its last batch may be smaller. A round is
+// a part of an epoch (the last part may be shorter), or several whole epochs: as many as fit
+// `round_batches` batches.
 class RunPlan {
  public:
-  // Requires a valid configuration, with as many epochs as whole rounds have. From each batch of
-  // `rate_cuts` (ascending) on the rates are half of what they were to be.
+  // Requires a valid configuration whose epochs are a multiple of epochs_per_round(). The learning
+  // rates are halved from each batch of `rate_cuts` (ascending) on.
   explicit RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts = {});
 
   [[nodiscard]] BatchIndex batch_count() const { return batches_per_epoch_ * epochs_; }
@@ -53,37 +53,37 @@ class RunPlan {
   // Rounds that may be open at a time: with a hidden layer kRoundsOpenMax. Without one a shard may
   // be `staleness` rounds, one at least, ahead of the slowest.
   [[nodiscard]] RoundIndex rounds_open() const;
-  // Whole epochs that the first `checkpoint` rounds have.
+  // Whole epochs in the first `checkpoint` rounds.
   [[nodiscard]] std::uint32_t epochs_done(RoundIndex checkpoint) const;
 
-  // Epochs that the first `batches` batches make, with fractions.
+  // Epochs in the first `batches` batches, with fractions.
   [[nodiscard]] double epochs_in(BatchIndex batches) const {
     return static_cast<double>(batches) / static_cast<double>(batches_per_epoch_);
   }
 
-  // Whether a run that is evaluated every `every_epochs` epochs, or only at its end where that is
-  // 0, is evaluated at `checkpoint`: where rounds are longer, at the first one after those epochs.
+  // Whether a run that is evaluated every `every_epochs` epochs (0: only at its end) is evaluated
+  // at `checkpoint`. If rounds are longer, the first checkpoint after these epochs is evaluated.
   [[nodiscard]] bool evaluates_at(RoundIndex checkpoint, std::uint32_t every_epochs) const;
 
-  // The lag that `batch` is trained with: `staleness`, or less while it rises to that.
+  // The lag of `batch`: `staleness`, or less while the lag still rises.
   [[nodiscard]] std::uint32_t lag(BatchIndex batch) const;
-  // The first batch after it that is trained with another lag; batch_count() when there is none.
+  // The first later batch with another lag; batch_count() when there is none.
   [[nodiscard]] BatchIndex lag_end(BatchIndex batch) const;
 
-  // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch), which
-  // are those before batch - lag(batch), and all of the rounds before.
-  // A fixed lag rather than "whatever has arrived": with the latter, timing would choose the
-  // weights, and no two runs would give the same model.
+  // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch): all
+  // before batch - lag(batch), and all of earlier rounds. The lag is fixed instead of
+  // "whatever has arrived", because timing would otherwise choose the weights, and no two runs
+  // would give the same model.
   [[nodiscard]] BatchIndex applied_before(BatchIndex batch) const;
 
-  // True when touched rows are hashed again after `batch`: on the schedule, and at every round's
-  // end, so that at a checkpoint every table entry is the code of its stored row.
+  // Whether touched rows are rehashed after `batch`: on the schedule and at every round's end, so
+  // that at a checkpoint every stored hash code is that of its stored row.
   [[nodiscard]] bool rehashes_after(BatchIndex batch) const;
 
   [[nodiscard]] LearningRates rates(BatchIndex batch) const;
 
   [[nodiscard]] std::uint32_t examples_in(BatchIndex batch) const;
-  // Indices into the training file of the batch's examples, in the batch's order.
+  // Indices in the training file of the batch's examples, in order.
   [[nodiscard]] std::vector<std::uint64_t> points_of(BatchIndex batch) const;
 
  private:
@@ -103,39 +103,39 @@ class RunPlan {
   float rate_decay_;
   std::vector<BatchIndex> rate_cuts_;
   std::uint64_t batches_per_epoch_;
-  // After a span, an epoch or several, rounds begin again.
+  // After a span (one or several epochs) the division into rounds begins again.
   std::uint32_t epochs_per_span_;
   RoundIndex rounds_per_span_;
 };
 
-// The one order in which a run is trained, whoever trains it: a function of the plan alone. With
-// lag s and a round [b, e): forward b .. b+s; then for each t in [b, e): backward t, forward t+s+1
-// (if < e); then the round's commit. What a step waits for (the output shards' gradient of a batch,
-// a free worker) only decides when it is done. Plain value; the plan outlives it.
+// The one order in which every trainer trains a run: a function of the plan. With lag s and a round
+// [b, e): forward b .. b+s; then for each t in [b, e): backward t, forward t+s+1 (if < e); then the
+// round's commit. Waiting (for the gradient of a batch, for a free worker) only delays a step.
+// Plain value; the plan outlives it.
 class Schedule {
  public:
   enum class Kind : std::uint8_t {
-    kForward,   // the hidden layer's activations on a batch, which the output shards train on then
-    kBackward,  // the input layer's update by the batch's whole gradient
+    kForward,   // the hidden layer's activations on a batch, for the output shards
+    kBackward,  // the input layer's update by the batch's gradient
     kCommit,    // the input layer's commit of a round
   };
 
   struct Step {
     Kind kind = Kind::kForward;
-    std::uint64_t index = 0;  // a batch, or the round that is committed
+    std::uint64_t index = 0;  // a batch, or the committed round
     friend bool operator==(const Step&, const Step&) = default;
   };
 
   Schedule(const RunPlan& plan, RoundIndex checkpoint)
       : plan_(&plan), forward_(plan.round_begin(checkpoint)), backward_(forward_) {}
 
-  // The step to be done, where forward passes of batches from `forward_end` on have to wait;
-  // nullopt after the last round's commit, or when nothing but those is left.
+  // The next step, if forward passes of batches from `forward_end` on must wait. Nullopt after the
+  // last round's commit, or when only such forward passes are left.
   [[nodiscard]] std::optional<Step> next(BatchIndex forward_end = ~BatchIndex{0}) const;
-  // Goes on to the step after it.
+  // Moves on to the step after next().
   void advance(BatchIndex forward_end = ~BatchIndex{0});
 
-  // The batches whose forward and whose backward steps come next.
+  // The batches of the next forward step and of the next backward step.
   [[nodiscard]] BatchIndex next_forward() const { return forward_; }
 
   [[nodiscard]] BatchIndex next_backward() const { return backward_; }

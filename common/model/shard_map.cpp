@@ -37,7 +37,7 @@ NeuronRange ShardMap::neurons(ShardId shard) const {
 
 ShardId ShardMap::shard_of_neuron(std::uint32_t neuron) const {
   GLEANER_CHECK(neuron < labels_);
-  // Inverse of `boundary`: the last part that begins at or before the neuron.
+  // Inverts boundary(): the last part that begins at or before the neuron.
   const std::uint64_t part = ((std::uint64_t{neuron} + 1) * output_shards_ - 1) / labels_;
   return ShardId{static_cast<std::uint32_t>(part)};
 }

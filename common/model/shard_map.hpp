@@ -1,6 +1,6 @@
-// Which shard holds which neuron. A seeded permutation places labels, so that frequent labels
-// (which data sets number first) spread evenly; output shards are contiguous ranges of the permuted
-// order. Immutable after construction; any thread may use it.
+// Maps neurons to shards. A seeded permutation places labels, so that frequent labels, which data
+// sets number first, spread evenly. Output shards are contiguous ranges of the permuted order.
+// Immutable after construction; any thread may use it.
 #pragma once
 
 #include <cstdint>
@@ -44,21 +44,21 @@ class ShardMap {
   [[nodiscard]] std::uint32_t neuron_of_label(std::uint32_t label) const;
   [[nodiscard]] std::uint32_t label_of_neuron(std::uint32_t neuron) const;
 
-  // Rows of a shard: its neurons (output), or one row a feature and one for the bias (input), or
-  // ModelConfig::wide_rows, of which the first ones are stored.
+  // Rows of a shard: its neurons (output), one row per feature and one for the bias (input), or
+  // ModelConfig::wide_rows (wide), of which only the first may be in use.
   [[nodiscard]] std::uint32_t row_count(ShardId shard) const;
-  // Floats of a row besides its optimizer state: H weights and a bias (output), the weights from
-  // one feature to the shard's hidden neurons (input), or kWideWeights and a bias (wide).
+  // Floats of a row without its optimizer state: H weights and a bias (output), the weights from
+  // one feature to the shard's hidden units (input), or kWideWeights weights and a bias (wide).
   [[nodiscard]] std::uint32_t row_width(ShardId shard) const;
-  // How many of them are weights: all but an output row's bias.
+  // Number of a row's weights: all floats except an output row's bias.
   [[nodiscard]] std::uint32_t weights_per_row(ShardId shard) const;
 
-  // Hash tables of an output shard: none when sampling uses none, and none over wide rows.
+  // Hash tables of an output shard: none if sampling uses no tables or rows are wide.
   [[nodiscard]] std::uint32_t tables() const { return tables_; }
 
-  // Codes of a row: one a table (output), else none. Those of a wide row
-  // never change: its neuron, counted from the shard's first, and the features of its weights,
-  // ascending; behind the last of them stands the number of features.
+  // Codes of a row: one per table (output), or none. Codes of a wide row never change: its neuron,
+  // counted from the shard's first, and the features of its weights, ascending. The number of
+  // features follows the last feature.
   [[nodiscard]] std::uint32_t codes_per_row(ShardId shard) const;
 
   // Whether output shards have wide rows.

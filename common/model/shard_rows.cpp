@@ -14,8 +14,8 @@ namespace gleaner {
 namespace {
 
 constexpr float kSqrt3 = 1.7320508F;
-// Below, a rare label starts too slowly; above, a frequent one unsettles the first batches, of
-// which citeulike-t has few (RECIPES.md, "Rates").
+// A lower bias makes a rare label start too slowly. A higher one lets a frequent label unsettle the
+// first batches, which are few in citeulike-t (RECIPES.md, "Rates").
 constexpr float kBiasMin = -8.0F;
 constexpr float kBiasMax = -7.5F;
 
@@ -35,7 +35,7 @@ std::uint64_t rows_digest(std::span<const ShardDigest> shards) {
 }
 
 float prior_log_odds(std::uint64_t points, std::uint32_t label_count) {
-  // A label never counts more points than there are; min() keeps a wrong count finite.
+  // A label's count cannot exceed the points; min() keeps a wrong count finite.
   const std::uint64_t positives = std::min<std::uint64_t>(label_count, points);
   const double odds =
       (static_cast<double>(positives) + 0.5) / (static_cast<double>(points - positives) + 0.5);

@@ -23,13 +23,13 @@ std::string no_answer(Millis time_max) {
   return fmt::format("no answer within {} ms", time_max.count());
 }
 
-// The result of a lookup. A lookup in progress cannot be interrupted, so it is awaited through a
-// timer and, when that expires, left to end on its own.
+// The result of a lookup. A lookup cannot be interrupted: it is awaited with a timer and, after a
+// timeout, left to end by itself.
 struct Lookup {
   explicit Lookup(const asio::any_io_executor& executor) : resolver(executor), done(executor) {}
 
   tcp::resolver resolver;
-  asio::steady_timer done;  // cancelled when the answer is there
+  asio::steady_timer done;  // cancelled when the answer has come
   bool has_answer = false;
   asio::error_code error;
   std::vector<tcp::endpoint> endpoints;

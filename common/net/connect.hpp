@@ -1,4 +1,4 @@
-// Connections out and in. Errors name the address and, where there is one, the remedy.
+// Outgoing and incoming connections. Errors name the address and, if possible, the remedy.
 #pragma once
 
 #include <asio/any_io_executor.hpp>
@@ -12,17 +12,17 @@
 
 namespace gleaner {
 
-// Resolves the name and tries its addresses in turn; `time_max` bounds all of it. Runs on the
+// Resolves the name and tries its addresses in turn, within `time_max` in total. Runs on the
 // calling coroutine's executor, one thread.
 asio::awaitable<Result<asio::ip::tcp::socket>> resolve_and_connect(HostPort target,
                                                                    Millis time_max);
 
-// Listens on the first address that `address` resolves to; port 0 lets the system choose one.
-// Blocks while it resolves: for start-up. kBusy when the port is taken.
+// Listens on the first address of `address`; for port 0 the system chooses a port. Blocks while it
+// resolves: for start-up. kBusy when the port is taken.
 Result<asio::ip::tcp::acceptor> listen(const asio::any_io_executor& executor,
                                        const HostPort& address);
 
-// ADDRESS:PORT; "unknown" when the connection is gone already.
+// ADDRESS:PORT; "unknown" for a lost connection.
 std::string remote_text(const asio::ip::tcp::socket& socket);
 std::string to_text(const asio::ip::tcp::endpoint& endpoint);
 

@@ -40,7 +40,7 @@ std::array<std::uint8_t, kFrameHeaderBytes> frame_header(ByteView payload) {
 Result<FrameHeader> parse_frame_header(std::span<const std::uint8_t, kFrameHeaderBytes> bytes) {
   const FrameHeader header{get_u32(bytes.data()), get_u32(bytes.data() + 4)};
   if (header.payload_bytes == 0 || header.payload_bytes > kFrameBytesMax) {
-    // Text protocols land here: their first four characters make a huge size.
+    // Text protocols fail here: their first four characters make a huge size.
     return Error{ErrorCode::kProtocol,
                  fmt::format("a frame claims {} bytes (1 to {} are possible): the peer does not "
                              "seem to be a Gleaner program",
@@ -69,7 +69,7 @@ FrameBudget::Share::Share(FrameBudget* budget, std::function<void()> close)
 
 void FrameBudget::Share::hold(std::size_t bytes) {
   if (budget_ == nullptr) return;
-  FrameBudget& budget = *budget_;  // which this share may be taken out of
+  FrameBudget& budget = *budget_;  // close_largest() may remove this share from it
   budget.bytes_ += bytes - bytes_;
   bytes_ = bytes;
   if (bytes == 0) {
@@ -86,7 +86,7 @@ void FrameBudget::close_largest() {
   Share& share = **largest;
   bytes_ -= share.bytes_;
   share.bytes_ = 0;
-  share.budget_ = nullptr;  // what it still reads is not kept
+  share.budget_ = nullptr;  // its later reads are not counted
   shares_.erase(largest);
   share.close_();
 }

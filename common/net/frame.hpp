@@ -29,18 +29,18 @@ Result<FrameHeader> parse_frame_header(std::span<const std::uint8_t, kFrameHeade
 // Refuses a payload of another size or checksum than the header's.
 Result<void> verify_frame(const FrameHeader& header, ByteView payload);
 
-// Memory that all connections may take together, for frames that have not come whole or that wait
-// to be sent. What an honest peer takes is small and soon over; peers that begin large frames and
-// never finish them, or read nothing, would fill the memory of this process. Beyond the budget the
-// connection that takes the most is closed. One thread.
+// Limits the memory that all connections together use for incomplete frames, or for frames to be
+// sent. Honest peers use little and briefly; peers that never finish large frames, or never read,
+// could fill the process's memory. Beyond the budget the connection with the most memory is closed.
+// One thread.
 class FrameBudget {
  public:
   explicit FrameBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // One connection's memory. The budget outlives it.
+  // The memory of one connection. The budget outlives it.
   class Share {
    public:
-    // `close` ends the connection; it is called at most once, from within anybody's hold().
+    // `close` ends the connection. It is called at most once, from within hold() of any share. With
     // `budget` may be null: then nothing is counted.
     Share(FrameBudget* budget, std::function<void()> close);
 
@@ -49,7 +49,7 @@ class FrameBudget {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // The connection is about to hold `bytes` in all.
+    // Announces that the connection will hold `bytes` in total.
     void hold(std::size_t bytes);
 
    private:
@@ -67,7 +67,7 @@ class FrameBudget {
 
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
-  std::set<Share*> shares_;  // that hold something
+  std::set<Share*> shares_;  // shares that hold memory
 };
 
 }  // namespace gleaner

@@ -17,10 +17,10 @@
 namespace gleaner {
 namespace {
 
-// Frames written with one system call.
+// Most frames per system call.
 constexpr std::size_t kFramesPerWriteMax = 16;
 constexpr std::size_t kFirstReadBytes = 64 * 1024;
-// Bytes that the kernel may hold without having sent them.
+// Most unsent bytes in the kernel.
 constexpr int kUnsentBytesMax = 64 * 1024;
 
 // How often the kernel asks a silent peer whether it is there.
@@ -36,8 +36,8 @@ Millis time_for(const FramedSocketLimits& limits, std::size_t bytes) {
          Millis(static_cast<std::int64_t>(bytes * 1000 / limits.bytes_per_second_min));
 }
 
-// The begin of a TLS client's first record. As a frame it would have more than 64 KiB, which no
-// first frame may have.
+// The beginning of a TLS client's first record. As a frame it would be larger than 64 KiB, which no
+// first frame may be.
 bool is_tls_hello(const std::array<std::uint8_t, kFrameHeaderBytes>& begin) {
   return begin[0] == kTlsHandshakeByte && begin[1] == 3 && begin[5] == 1;
 }
@@ -58,7 +58,7 @@ FramedSocket::Impl::Impl(asio::ip::tcp::socket socket, const FramedSocketLimits&
             "messages that wait to be sent take too much memory, and this connection's take the "
             "most");
       }) {
-  asio::error_code ignored;  // a connection reset by now shows when it is used
+  asio::error_code ignored;  // a reset connection shows at its first use
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   socket_.set_option(UnsentMax(kUnsentBytesMax), ignored);
@@ -92,7 +92,7 @@ void FramedSocket::Impl::close(std::string reason) {
   disarm(write_watch_);
   read_pause_.cancel();
   write_pause_.cancel();
-  asio::error_code ignored;  // nothing is left to be done about a socket that will not close
+  asio::error_code ignored;  // nothing can be done about a socket that does not close
   socket_.close(ignored);
 }
 
@@ -103,9 +103,9 @@ void FramedSocket::Impl::finish(std::string reason) {
   finish_if_written();
 }
 
-// Closing at once while the peer still sends would make the kernel reset the connection, and the
-// peer would lose what it has not read yet. So our side is shut first, and the rest is thrown away
-// until the peer ends as well.
+// If we closed at once while the peer still sends, the kernel would reset the connection, and the
+// peer would lose bytes that it has not read yet. So our side is shut first, and the rest is read
+// and discarded until the peer closes too.
 void FramedSocket::Impl::finish_if_written() {
   if (!is_finishing_ || is_write_due_ || has_shut_down_ || !is_open()) return;
   has_shut_down_ = true;
@@ -129,7 +129,7 @@ void FramedSocket::Impl::discard_if_finished() {
 
 // ---- Reading -----------------------------------------------------------------------------------
 
-// Closes for `reason`, unless the socket is closed already, and reports why it is.
+// Closes for `reason`, unless closed already. The error has the reason of the close.
 Error FramedSocket::Impl::closed(ErrorCode code, std::string reason) {
   if (!is_open()) return Error{ErrorCode::kIo, close_reason_};
   close(std::move(reason));
@@ -137,14 +137,14 @@ Error FramedSocket::Impl::closed(ErrorCode code, std::string reason) {
 }
 
 Error FramedSocket::Impl::broken_off(const asio::error_code& error, bool is_within_frame) {
-  // TLS would say goodbye as well. A frame says how long it is, so that nothing can be cut off
-  // unseen, and the end of the connection is the end.
+  // TLS would send a farewell too. Frames carry their size, so a truncation is noticed anyway, and
+  // the end of the connection suffices.
   if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
     return closed(ErrorCode::kIo, is_within_frame ? "the connection ended within a frame"
                                                   : "the peer closed the connection");
   }
   if (error == asio::error::operation_aborted) {
-    // The reading task was cancelled. What finish() still has to send goes out nevertheless.
+    // The reading task was cancelled. The queue after finish() is still sent.
     if (is_finishing_) return Error{ErrorCode::kIo, close_reason_};
     return closed(ErrorCode::kIo, "stopped");
   }
@@ -195,7 +195,7 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
         ErrorCode::kProtocol,
         fmt::format("a frame of {} bytes where at most {} are expected", size, payload_bytes_max));
   }
-  // One deadline for all that follows, so that a trickle of bytes does not extend it.
+  // One deadline for the rest, so that a trickle of bytes does not extend it.
   if (deadline == FrameDeadline::kHeader) {
     self->arm(self->read_watch_, time_for(self->limits_, size), "a frame was incomplete");
   }
@@ -241,8 +241,8 @@ bool FramedSocket::Impl::send(SharedBytes payload, Lane lane) {
   return true;
 }
 
-// Urgent frames together, ordered ones one by one: each decision holds for as long as it takes to
-// send what was taken.
+// Takes up to kFramesPerWriteMax urgent frames, or one ordered frame. The next choice is possible
+// only when these have been sent.
 void FramedSocket::Impl::take_frames() {
   auto& urgent = queues_[static_cast<std::size_t>(Lane::kUrgent)];
   auto& source = urgent.empty() ? queues_[static_cast<std::size_t>(Lane::kOrdered)] : urgent;
@@ -296,8 +296,8 @@ void FramedSocket::Impl::written(const asio::error_code& error, std::size_t byte
   if (on_written_ && is_open()) on_written_();
 }
 
-// A peer that has refused us and is gone may have said why before it went: what has arrived is
-// still read, to its end, which closes.
+// A peer that refused us may have sent the reason before it closed: reading continues to the end,
+// which closes the socket.
 void FramedSocket::Impl::end_writing(std::string reason) {
   if (!is_open()) return;
   if (has_shut_down_ || is_finishing_) return close({});
@@ -317,7 +317,7 @@ FramedSocket::FramedSocket(asio::ip::tcp::socket socket, const FramedSocketLimit
     : impl_(std::make_shared<Impl>(std::move(socket), limits)) {}
 
 FramedSocket::~FramedSocket() {
-  // A finishing connection lives on, within its deadlines, until the peer has everything.
+  // A finishing connection lives on, within its deadlines, until the peer has received everything.
   if (!impl_->is_finishing()) impl_->close("closed");
 }
 
@@ -396,7 +396,7 @@ void FramedSocket::on_written(std::function<void()> handler) {
   impl_->on_written(std::move(handler));
 }
 
-// From plain text to TLS: the handshake, and sentences for those that do not come to one.
+// From plain text to TLS: the handshake, and errors for peers that do not encrypt.
 
 asio::awaitable<Result<std::uint8_t>> FramedSocket::Impl::first_byte(std::shared_ptr<Impl> self,
                                                                      Millis time_max) {
@@ -410,13 +410,13 @@ asio::awaitable<Result<std::uint8_t>> FramedSocket::Impl::first_byte(std::shared
   co_return byte;
 }
 
-// Bytes that have come are taken first: closing before would reset the connection, and the peer
-// would not learn why.
+// Reads bytes that have come first: closing with unread bytes would reset the connection, and the
+// peer would not receive the reason.
 Error FramedSocket::Impl::refuse_plain_text() {
   asio::error_code error;
   std::array<std::uint8_t, 4096> thrown_away{};
   if (socket_.available(error) > 0) socket_.receive(asio::buffer(thrown_away), 0, error);
-  socket_.send(asio::buffer(kTlsRefusal), 0, error);  // an empty queue has room for it
+  socket_.send(asio::buffer(kTlsRefusal), 0, error);  // fits an empty send queue
   return closed(
       ErrorCode::kProtocol,
       "it does not encrypt (TLS): a volunteer that was started with --insecure, or another "
@@ -446,21 +446,20 @@ Error FramedSocket::Impl::handshake_failed(const asio::error_code& error, bool i
   if (is_client && peer.shown && peer.expected && *peer.shown != *peer.expected) {
     return closed(
         ErrorCode::kIdentity,
-        fmt::format(
-            "WRONG MASTER: whoever answers at {} has the key {} instead of {}. Somebody may "
-            "be reading along or pretending to be the master, or the run was made again in "
-            "another folder. Nothing was sent. Ask the master's owner for the line that it "
-            "prints, over a way that you trust",
-            peer_, to_text(*peer.shown), to_text(*peer.expected)));
+        fmt::format("WRONG MASTER: the program at {} has the key {} instead of {}. Somebody may "
+                    "be reading along or pretending to be the master, or the run was made again in "
+                    "another folder. Nothing was sent. Ask the master's owner for the line that it "
+                    "prints, over a way that you trust",
+                    peer_, to_text(*peer.shown), to_text(*peer.expected)));
   }
   const bool is_end = error == asio::error::eof || error == asio::error::connection_reset ||
                       error == asio::ssl::error::stream_truncated;
   if (is_client && is_end) {
     return closed(
         ErrorCode::kIo,
-        "the other side ended the connection instead of encrypting it: a master that was "
-        "started with --insecure does that (then start this end with --insecure too), and "
-        "one that has no time");
+        "the other side ended the connection instead of encrypting it: a master does so when it "
+        "was started with --insecure (then start this end with --insecure too), or when it has "
+        "no time");
   }
   if (error == asio::error::operation_aborted) return broken_off(error, false);
   return closed(ErrorCode::kProtocol, "the TLS handshake failed: " + error.message());

@@ -1,4 +1,4 @@
-// The inside of FramedSocket, shared by its sources: reading and writing, and encrypting.
+// Implementation of FramedSocket, shared by its sources: reading, writing and encryption.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@
 
 namespace gleaner {
 
-// A TCP connection whose bytes are plain at first and encrypted from a handshake on. What Asio's
-// algorithms need of a stream, and nothing more.
+// A TCP connection, encrypted after a handshake. Has only the operations that Asio's algorithms
+// need of a stream.
 class Stream {
  public:
   using Tls = asio::ssl::stream<asio::ip::tcp::socket&>;
@@ -41,7 +41,7 @@ class Stream {
 
   [[nodiscard]] const asio::ip::tcp::socket& socket() const { return socket_; }
 
-  // From here on everything is read and written through it.
+  // All later reads and writes go through the returned stream.
   Tls& encrypt(asio::ssl::context& context) {
     tls_ = std::make_unique<Tls>(socket_, context);
     return *tls_;
@@ -78,8 +78,8 @@ class Stream {
   std::unique_ptr<Tls> tls_;
 };
 
-// A fatal alert, as a TLS server refuses what it was sent: where a frame's header should be it is a
-// byte short, so it is never mistaken for one.
+// A fatal TLS alert, with which a TLS server refuses a message. It is one byte shorter than a
+// frame's header, so it is never taken for a header.
 inline constexpr std::array<std::uint8_t, 7> kTlsRefusal{21, 3, 3, 0, 2, 2, 40};
 
 inline constexpr const char* kOneSideEncrypts =
@@ -126,8 +126,8 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
   void let_wait(std::size_t more_bytes) { limits_.send_queue_bytes_max += more_bytes; }
 
  private:
-  // Closes the socket unless disarmed in time. `turn_` tells an expiry that was already queued when
-  // the watch was disarmed from a live one.
+  // Closes the socket unless disarmed in time. `turn` distinguishes a live expiry from an expiry
+  // that was queued before the watch was disarmed.
   struct Watch {
     explicit Watch(const asio::any_io_executor& executor) : timer(executor) {}
 
@@ -142,7 +142,7 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
     [[nodiscard]] std::size_t bytes() const { return header.size() + payload->size(); }
   };
 
-  // Marks a read under way, also when an exception ends it.
+  // Marks a read in progress, and ends the mark even after an exception.
   struct ReadScope {
     explicit ReadScope(Impl& owner) : impl(owner) {
       GLEANER_CHECK(!impl.is_reading_);

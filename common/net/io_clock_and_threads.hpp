@@ -1,4 +1,4 @@
-// The machine's clock and threads, for a shell on the thread that runs an io_context.
+// The machine's clock and threads, for a shell on the thread of an io_context.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -32,7 +32,7 @@ class IoClock : public Clock {
         });
   }
 
-  // Forgets all calls, so that the io_context may run out of work.
+  // Drops all pending calls, so that the io_context may run out of work.
   void stop() { timers_.clear(); }
 
  private:
@@ -43,11 +43,11 @@ class IoClock : public Clock {
 template <typename Task, typename Answer>
 class IoTaskThread : public TaskThread<Task, Answer> {
  public:
-  // `work` is called on the thread. `io` outlives this.
+  // `work` runs on the thread. `io` outlives this object.
   IoTaskThread(asio::io_context& io, std::function<Answer(const Task&)> work)
       : io_(io), work_(std::move(work)) {}
 
-  // Waits until all tasks are done; what they gave may still be told.
+  // Waits until all tasks are done; their `done` may still be called.
   ~IoTaskThread() override { thread_.join(); }
 
   void run(Task task, std::function<void(Answer)> done) override {

@@ -13,7 +13,7 @@
 namespace gleaner {
 namespace {
 
-// When the process has no descriptors left, accepting fails at once, again and again.
+// When the process has no descriptors left, accepting fails again and again at once.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 std::string network_of_peer(const asio::ip::tcp::socket& socket) {
@@ -22,7 +22,7 @@ std::string network_of_peer(const asio::ip::tcp::socket& socket) {
   return error ? "unknown" : network_of(endpoint.address().to_string());
 }
 
-// At least a moment: what has come already is taken.
+// At least 1 ms, in which bytes that have arrived can still be read.
 Millis time_left(Instant deadline) {
   return std::max(Millis(1), std::chrono::ceil<Millis>(deadline - monotonic_now()));
 }
@@ -83,23 +83,23 @@ void Lobby::make_room_for(const std::string& address) {
   const auto same = std::count_if(waiting_.begin(), waiting_.end(), is_same);
   if (static_cast<std::size_t>(same) >= limits_.waiting_per_address_max) {
     turn_away(std::find_if(waiting_.begin(), waiting_.end(), is_same),
-              "too many connections of its address say nothing");
+              "too many connections of its address are silent");
   } else if (waiting_.size() >= limits_.waiting_max) {
-    turn_away(waiting_.begin(), "too many connections say nothing");
+    turn_away(waiting_.begin(), "too many connections are silent");
   }
 }
 
 void Lobby::turn_away(std::list<Newcomer>::iterator newcomer, const std::string& reason) {
   const std::shared_ptr<FramedSocket> socket = std::move(newcomer->socket);
   waiting_.erase(newcomer);
-  socket->close(reason);  // its introduce() reports it
+  socket->close(reason);  // introduce() reports it
 }
 
 void Lobby::forget(const std::shared_ptr<FramedSocket>& socket) {
   waiting_.remove_if([&](const Newcomer& newcomer) { return newcomer.socket == socket; });
 }
 
-// The key that the other side has, where we encrypt.
+// The other side's key, if this side encrypts.
 asio::awaitable<Result<std::optional<KeyId>>> Lobby::secure(Lobby* self, std::string address,
                                                             std::shared_ptr<FramedSocket> socket,
                                                             Instant deadline) {

@@ -1,10 +1,10 @@
-// Where connections wait until they have said something. Whoever connects has little time and few
-// bytes for one frame, its introduction; only then does anybody else hear of it. So connections
-// that are silent, trickle, or speak another protocol cost a descriptor for a while and nothing
-// more.
+// Connections wait here until they have introduced themselves. A new connection has little time and
+// few bytes for one frame, its introduction; before that, no other part learns of it. So
+// connections that are silent, trickle, or speak another protocol only cost a descriptor for a
+// while.
 //
-// Invariants: at most `waiting_max` connections wait, at most `waiting_per_address_max` of one
-// address; beyond that the one that has waited longest goes, because who means it introduces itself
+// Invariants: at most `waiting_max` connections wait, and at most `waiting_per_address_max` of one
+// address. Beyond that the longest-waiting connection is closed, since an honest peer introduces
 // at once. Handshake and introduction together arrive within `introduction_time_max`, however they
 // trickle. Handshakes, which take arithmetic, begin at most as often as `handshakes` says, and only
 // for who has begun one. I/O thread only.
@@ -41,18 +41,18 @@ class Lobby {
  public:
   struct Observer {
     std::function<void(Arrival)> on_introduced;
-    // `peer` is ADDRESS:PORT; empty when accepting itself has failed and will be tried again.
+    // `peer` is ADDRESS:PORT, or empty when accepting failed and will be tried again.
     std::function<void(std::string peer, std::string reason)> on_turned_away;
   };
 
-  // Everything outlives the lobby; `acceptor` listens.
+  // All arguments outlive the lobby; `acceptor` listens.
   Lobby(TaskGroup& tasks, asio::ip::tcp::acceptor& acceptor, const TcpLinkOptions& link_options,
         const LobbyLimits& limits, Observer observer);
   Lobby(const Lobby&) = delete;
   Lobby& operator=(const Lobby&) = delete;
 
   void start();
-  // Closes the acceptor and everyone who waits; the observer is not called any more.
+  // Closes the acceptor and all waiting connections. The observer is not called any more.
   void stop();
 
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }

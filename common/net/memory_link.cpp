@@ -23,7 +23,7 @@ class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> 
 
   void start(Handler handler) override { handler_ = std::move(handler); }
 
-  // Nothing waits, so nothing is overtaken.
+  // No frame waits, so none can be overtaken.
   std::size_t send(Bytes payload, Lane /*lane*/) override {
     const std::size_t wire_bytes = payload.size() + kFrameHeaderBytes;
     if (is_closed_) return wire_bytes;
@@ -36,7 +36,7 @@ class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> 
     return wire_bytes;
   }
 
-  // Messages are the peer's at once.
+  // The peer has every message at once.
   [[nodiscard]] std::size_t bytes_waiting() const override { return 0; }
 
   void set_listening(bool is_on) override {
@@ -57,7 +57,7 @@ class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> 
   }
 
  private:
-  // Hands out at most `payloads` payloads, the oldest first.
+  // Delivers at most `payloads` payloads, the oldest first.
   void deliver(std::size_t payloads) {
     for (; payloads > 0 && is_listening_ && !unheard_.empty(); --payloads) {
       const Bytes payload = std::move(unheard_.front());

@@ -1,5 +1,5 @@
-// A link inside the process: two ends, each delivering through its own executor, so that either may
-// live on a thread of its own. Frames arrive whole and in order.
+// The two ends of a link within the process. Each end has its own executor, so each may run on its
+// own thread. Frames arrive complete and in order.
 #pragma once
 
 #include <asio/any_io_executor.hpp>

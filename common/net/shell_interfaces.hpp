@@ -1,6 +1,6 @@
-// The clock and the threads of a shell. A program gives it those of the machine
-// (io_clock_and_threads.hpp), a simulation gives it simulated ones. A shell is used on one thread,
-// and every call back comes on that thread, after the call that asked for it has returned.
+// The clock and threads of a shell: the machine's in a program (io_clock_and_threads.hpp),
+// simulated ones in a simulation. A shell runs on one thread. Every callback runs on that thread,
+// after the call that requested it has returned.
 #pragma once
 
 #include <functional>
@@ -21,11 +21,11 @@ class Clock {
   virtual ~Clock() = default;
 
   [[nodiscard]] virtual Instant now() const = 0;
-  // Makes the call when `delay` has passed.
+  // Calls `call` after `delay`.
   virtual void after(Micros delay, std::function<void()> call) = 0;
 };
 
-// Does tasks one after the other, in the order in which they were given.
+// Runs tasks one after another, in the order of run().
 template <typename Task, typename Answer>
 class TaskThread {
  public:
@@ -34,7 +34,7 @@ class TaskThread {
   virtual void run(Task task, std::function<void(Answer)> done) = 0;
 };
 
-// Makes calls back that are void once their owner has ended.
+// Makes callbacks that do nothing after their owner has ended.
 class Lifetime {
  public:
   template <typename... Arguments, typename Call>
@@ -50,45 +50,45 @@ class Lifetime {
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
-// Frames to and from one peer, by whatever transport: TCP between machines, memory inside a
-// process. I/O thread only.
+// Frames to and from one peer over any transport: TCP between machines, memory within a process.
+// I/O thread only.
 class Link {
  public:
   struct Handler {
-    // A whole, verified payload, and its size on the wire with framing.
+    // A complete, verified payload, and its size on the wire with framing.
     std::function<void(Bytes payload, std::size_t wire_bytes)> on_frame;
-    // Once, and nothing afterwards; not after the link's owner called abandon().
+    // Called once, with no call after it; never after abandon().
     std::function<void(std::string reason)> on_closed;
-    // Some of what was queued has left. May be empty.
+    // Queued bytes have been sent. May be empty.
     std::function<void()> on_sent{};
   };
 
   virtual ~Link() = default;
 
-  // Starts delivering. Handlers are never called from within send(), close() or start().
+  // Starts delivery. Handlers are never called from within send(), close() or start().
   virtual void start(Handler handler) = 0;
-  // Queues a payload and returns its size on the wire. A peer that does not read makes the queue
-  // overflow its bound: the link then closes by itself and says so through on_closed.
+  // Queues a payload and returns its size on the wire. If a peer does not read, the queue exceeds
+  // its bound: the link then closes and calls on_closed.
   virtual std::size_t send(Bytes payload, Lane lane) = 0;
-  // Bytes that are queued and has not left.
+  // Queued bytes that have not been sent.
   [[nodiscard]] virtual std::size_t bytes_waiting() const = 0;
 
-  // Lets as many more bytes wait to be sent, where there is a bound.
+  // Allows this number of additional bytes in the queue, if the queue is bounded.
   virtual void let_wait(std::size_t /*more_bytes*/) {}
 
-  // While it is off nothing is delivered, and the peer cannot send without end. On at first.
+  // While it is off, no frame is delivered, and the peer cannot send without limit. Initially on.
   virtual void set_listening(bool is_on) = 0;
-  // Closes when everything queued has left, or after a deadline; on_closed follows.
+  // Closes when the queue has been sent, or after a deadline; then calls on_closed.
   virtual void close() = 0;
-  // Forgets the handlers and closes at once.
+  // Drops the handlers and closes at once.
   virtual void abandon() = 0;
 };
 
-// Who has introduced itself: the link's first frame is the introduction, which has arrived.
+// A peer that has introduced itself: the link's first frame, already received, is the introduction.
 struct Arrival {
   std::shared_ptr<Link> link;
   std::string peer;          // ADDRESS:PORT
-  std::optional<KeyId> key;  // which it has proved to have; none in plain text
+  std::optional<KeyId> key;  // whose possession it has proved; none in plain text
 };
 
 }  // namespace gleaner

@@ -17,7 +17,7 @@
 namespace gleaner {
 namespace {
 
-// The sentence of `failure`; nullopt when it is none but a cancelled wait. Want of memory passes.
+// The message of `failure`; nullopt for a cancelled wait. std::bad_alloc is thrown on.
 std::optional<std::string> describe(const std::exception_ptr& failure, bool was_cancelled) {
   try {
     std::rethrow_exception(failure);
@@ -56,12 +56,12 @@ struct TaskGroup::State {
   asio::any_io_executor executor;
   FailureHandler on_failure;
   std::map<std::uint64_t, Task> tasks;
-  std::vector<asio::steady_timer*> waiters;  // cancelled when a task has gone
+  std::vector<asio::steady_timer*> waiters;  // cancelled when a task has ended
   std::uint64_t next_id = 0;
   bool is_stopping = false;
 };
 
-// A timer that wakes when a task has gone, for as long as it exists.
+// A timer that is cancelled when a task ends.
 struct TaskGroup::Waiter {
   explicit Waiter(State& owner) : state(owner), timer(owner.executor) {
     state.waiters.push_back(&timer);
@@ -91,7 +91,7 @@ void TaskGroup::spawn(std::string name, asio::awaitable<void> task) {
   State::Task& entry = state_->tasks[id];
   entry.name = std::move(name);
   auto on_end = [state = state_, id](const std::exception_ptr& failure) {
-    // Not at once: the coroutine's last steps, after this handler, still look at the signal.
+    // Posted, since the coroutine's last steps after this handler still use the signal.
     asio::post(state->executor, [state, id, failure] { state->ended(id, failure); });
   };
   asio::co_spawn(state_->executor, std::move(task),

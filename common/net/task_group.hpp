@@ -1,5 +1,5 @@
 // Owned coroutines: every coroutine of a shell belongs to a group, which can be stopped and
-// awaited. Everything happens on the executor's one thread.
+// awaited. Everything runs on the executor's one thread.
 #pragma once
 
 #include <asio/any_io_executor.hpp>
@@ -18,9 +18,8 @@
 
 namespace gleaner {
 
-// How our coroutines wait on Asio: errors are values.
-
-// A named object: GCC 12.2 miscompiles some temporaries within a co_await expression.
+// The completion token of our coroutines: errors are values. It is a named object because GCC 12.2
+// miscompiles some temporaries in a co_await expression.
 inline constexpr asio::experimental::as_tuple_t<asio::use_awaitable_t<>> kAsTuple{
     asio::use_awaitable};
 
@@ -29,9 +28,9 @@ using TransferOutcome = std::tuple<asio::error_code, std::size_t>;
 
 class TaskGroup {
  public:
-  // Called with a task's name and the sentence of an exception that left it. A task that ends
-  // because it was cancelled has not failed. A task that ends for want of memory may leave anything
-  // half done: std::bad_alloc then leaves the executor's run instead.
+  // Called with a task's name and the message of an exception that ended it. A cancelled task has
+  // not failed. std::bad_alloc leaves the executor's run() instead, since the task's work may be
+  // half done.
   using FailureHandler = std::function<void(const std::string& task, const std::string& what)>;
 
   TaskGroup(asio::any_io_executor executor, FailureHandler on_failure);
@@ -40,16 +39,15 @@ class TaskGroup {
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
-  // Starts the task, not before this call has returned. Once stop() was called tasks are dropped
-  // unstarted.
+  // Starts the task after this call has returned. After stop() tasks are dropped unstarted.
   void spawn(std::string name, asio::awaitable<void> task);
 
-  // Asks every task to end: whatever it waits for fails with operation_aborted, and so does its
-  // next wait, if need be by an exception.
+  // Asks every task to end: its present and its next wait fail with operation_aborted, if necessary
+  // by an exception.
   void cancel();
-  // Returns when every task has ended of its own accord or `time_max` is over.
+  // Returns when every task has ended by itself or after `time_max`.
   asio::awaitable<void> wait(Millis time_max);
-  // Cancels and returns when every task has ended. Not from a task of the same group.
+  // Cancels all tasks and returns when they have ended. Not from a task of the same group.
   asio::awaitable<void> stop();
 
   [[nodiscard]] std::size_t size() const;

@@ -14,7 +14,7 @@
 namespace gleaner {
 namespace {
 
-// How soon an owner who does not listen learns that the connection has ended.
+// An owner that does not listen learns after at most this time that the connection has ended.
 constexpr std::chrono::seconds kListeningPause{1};
 
 class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
@@ -42,7 +42,7 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
 
   std::size_t send(Bytes payload, Lane lane) override {
     const std::size_t wire_bytes = payload.size() + kFrameHeaderBytes;
-    socket_->send(std::move(payload), lane);  // a failure ends the reader, which reports it
+    socket_->send(std::move(payload), lane);  // the reader ends on failure and reports it
     return wire_bytes;
   }
 
@@ -67,15 +67,15 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
   }
 
  private:
-  // Holds the link, so that it lives until its reader has ended.
+  // `self` keeps the link alive until its reader has ended.
   static asio::awaitable<void> read(std::shared_ptr<TcpLink> self) {
     while (true) {
-      // Where nothing can be sent any more, the peer's last words come before the end.
+      // When nothing can be sent any more, the peer's last messages are delivered before the end.
       while (!self->is_listening_ && self->socket_->takes_frames()) {
         self->listening_again_.expires_after(kListeningPause);
         const WaitOutcome waited = co_await self->listening_again_.async_wait(kAsTuple);
         const bool is_woken = static_cast<bool>(std::get<0>(waited));
-        if (is_woken) break;  // it listens again, or the task is to end
+        if (is_woken) break;  // it listens again, or the task must end
       }
       Result<Bytes> frame = Bytes();
       if (self->first_) {
@@ -89,8 +89,8 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
         }
       }
       if (!frame) {
-        // The socket has closed, or has something left to send and closes by itself: whoever is
-        // refused while it sends must hear why.
+        // The socket has closed, or is finishing and will close by itself: a refused peer must
+        // still receive the reason.
         const Handler handler = std::exchange(self->handler_, {});
         if (handler.on_closed) handler.on_closed(frame.error().message);
         co_return;

@@ -1,4 +1,4 @@
-// A link over TCP, and how to get one: by dialling; common/net/lobby.hpp accepts.
+// Links over TCP and within the process. dial_tcp() connects; common/net/lobby.hpp accepts.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -17,13 +17,13 @@ namespace gleaner {
 
 struct TcpLinkOptions {
   FramedSocketLimits limits;
-  Millis silence_max{60'000};  // a link on which nothing arrives meanwhile closes
+  Millis silence_max{60'000};  // a link closes when nothing arrives for this time
   // Encrypts; outlives the links. Null: plain text.
   TlsContext* tls = nullptr;
-  KeyId master;  // whom one who dials wants to find, where it encrypts
+  KeyId master;  // the key that the dialling side requires with TLS
 };
 
-// `socket` is connected; its reader runs in `tasks`, which outlives the link.
+// `socket` is connected. The link's reader runs in `tasks`, which outlives the link.
 std::shared_ptr<Link> make_tcp_link(asio::ip::tcp::socket socket, const TcpLinkOptions& options,
                                     TaskGroup& tasks);
 // `first`, where there is one, was read from the socket already: the link delivers it first.
@@ -31,19 +31,19 @@ std::shared_ptr<Link> make_tcp_link(std::shared_ptr<FramedSocket> socket,
                                     std::optional<Bytes> first, const TcpLinkOptions& options,
                                     TaskGroup& tasks);
 
-// Resolves, connects and, where `options` says so, encrypts; `time_max` bounds the first two
-// together and the last. As resolve_and_connect() and FramedSocket::encrypt_as_client() fail.
+// Resolves, connects and, with TLS, encrypts. `time_max` bounds resolving and connecting together,
+// and encrypting separately. Errors as in resolve_and_connect() and
+// FramedSocket::encrypt_as_client().
 asio::awaitable<Result<std::shared_ptr<FramedSocket>>> connect_framed(HostPort target,
                                                                       Millis time_max,
                                                                       TcpLinkOptions options);
 
-// Connects in `tasks` and calls back, once, not from within this call. `tasks` outlives the
-// attempt.
+// Connects in `tasks` and calls back once, not from within this call. `tasks` outlives the attempt.
 void dial_tcp(TaskGroup& tasks, const HostPort& target, Millis time_max,
               const TcpLinkOptions& options,
               std::function<void(Result<std::shared_ptr<Link>>)> on_dialled);
 
-// Tries what dial_tcp() does, and hangs up. Blocks for twice `time_max` at most: for start-up.
+// Connects as dial_tcp() and hangs up. Blocks for at most twice `time_max`: for start-up.
 Result<void> reach_tcp(const HostPort& target, Millis time_max, const TcpLinkOptions& options);
 
 }  // namespace gleaner

@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// Certificates of ours take some 200 bytes.
+// Our certificates take about 200 bytes.
 constexpr long kCertificateBytesMax = 4096;
 constexpr const char* kAlgorithm = "ed25519";
 
@@ -30,7 +30,7 @@ std::optional<KeyId> id_of(X509* certificate) {
   return id;
 }
 
-// In place of OpenSSL's search for an authority. The signature by the key is checked elsewhere.
+// Replaces OpenSSL's search for an authority. Other code checks the signature by the key.
 int check_peer(X509_STORE_CTX* store, void*) {
   auto* connection =
       static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -43,7 +43,8 @@ int check_peer(X509_STORE_CTX* store, void*) {
   return 0;
 }
 
-// The certificate is equal at every start: the key counts, and times would only make it expire.
+// The certificate is the same at every start: only the key matters, and dates would only make it
+// expire.
 std::unique_ptr<X509, decltype(&X509_free)> certificate_for(EVP_PKEY* key) {
   std::unique_ptr<X509, decltype(&X509_free)> made(X509_new(), &X509_free);
   GLEANER_CHECK(made != nullptr);

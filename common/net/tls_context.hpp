@@ -1,6 +1,6 @@
-// How connections are encrypted: TLS 1.3 alone, both sides show a certificate, and a peer is who
-// its key says; no authority vouches for anybody. No session outlives its connection. Used from one
-// thread; outlives the connections made with it.
+// Encryption of connections: only TLS 1.3, with certificates of both sides. A peer is identified by
+// its key; there is no certificate authority. Sessions are not resumed. Used from one thread;
+// outlives its connections.
 #pragma once
 
 #include <asio/ssl/context.hpp>
@@ -12,15 +12,15 @@
 
 namespace gleaner {
 
-// A handshake learns this about the other side.
+// The keys of a handshake.
 struct PeerKey {
-  std::optional<KeyId> expected;  // any other key ends the handshake before we have shown ours
-  std::optional<KeyId> shown;     // by the peer, who has proved that it is its own if all went well
+  std::optional<KeyId> expected;  // another key ends the handshake before our key is sent
+  std::optional<KeyId> shown;  // the peer's key; its possession is proved if the handshake succeeds
 };
 
 class TlsContext {
  public:
-  // Makes the certificate that shows `key`; it says nothing else.
+  // Makes a certificate for `key` that contains nothing else.
   explicit TlsContext(const KeyPair& key);
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
@@ -31,10 +31,10 @@ class TlsContext {
   asio::ssl::context context_;
 };
 
-// Lets the handshake of a connection made with a TlsContext write to `peer`, which outlives it.
+// The handshake of a TlsContext's connection writes to `peer`, which outlives the connection.
 void watch_peer_key(SSL* connection, PeerKey& peer);
 
-// The first byte of what a TLS client says first.
+// The first byte of a TLS client's first message.
 inline constexpr std::uint8_t kTlsHandshakeByte = 22;
 
 }  // namespace gleaner

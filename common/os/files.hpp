@@ -1,4 +1,4 @@
-// Files as the system has them, by descriptor. Failures set errno, on every system. Any thread.
+// Files of the system, by descriptor. Failures set errno, on every system. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -8,60 +8,57 @@
 
 namespace gleaner::os {
 
-// A file to be written whole and then named: for reading and writing, readable by everybody. -1 on
-// failure.
-
-// One without a name; -1 as well where the system or the folder's file system knows none, and then
-// `is_impossible`.
+// Makes a file without a name, for reading and writing, readable by everybody. -1 on failure;
+// `is_impossible` if the system or the folder's file system has no such files.
 int make_unnamed_file(const std::string& folder, bool& is_impossible);
-// One that must not be there yet.
+// Makes a file that must not exist yet. -1 on failure.
 int make_file(const std::string& path);
-// Gives a file without a name this one, which must be free.
+// Gives a file without a name the name `path`, which must be free.
 bool name_file(int file, const std::string& path);
-// One that takes memory and no disk.
+// Makes a file that takes memory and no disk.
 int make_memory_file();
 
 void close_file(int file);
 
-// All `count` bytes, or false; read_at() sets errno to EIO where the file ends before.
+// Transfers all `count` bytes, or returns false. read_at() sets errno to EIO at the end of the
+// file.
 bool read_at(int file, std::uint64_t offset, void* bytes, std::size_t count);
 bool write_at(int file, std::uint64_t offset, const void* bytes, std::size_t count);
 bool cut_off(int file, std::uint64_t bytes);
 // Waits until the content is on the disk.
 bool sync_file(int file);
-// Waits for the names in a folder. Where it fails nothing is lost but the certainty.
+// Waits until the names in the folder are on the disk, if possible.
 void sync_folder(const std::string& folder);
-// Nullopt for what is no ordinary file.
+// Nullopt unless it is an ordinary file.
 std::optional<std::uint64_t> file_bytes(int file);
-// It was of use now.
+// Sets the time of its last use to now.
 void touch(int file);
 
 // `target` need not exist.
 bool replace_file(const std::string& source, const std::string& target);
-// Fails with EEXIST where `target` exists. `source` may be there afterwards.
+// Fails with EEXIST if `target` exists. `source` may still exist afterwards.
 bool link_file(const std::string& source, const std::string& target);
 bool delete_file(const std::string& path);
 
-// The ordinary file under this name, for reading and writing and for this process alone until it
-// is closed; made where it is missing and `makes`. -1 when another process has it or it cannot be
-// opened.
+// Opens the ordinary file for reading and writing and locks it for this process until it is closed.
+// Makes a missing file if `makes`. -1 when another process has it or it cannot be opened.
 int open_locked(const std::string& path, bool makes);
 
-// The most that a file of this process may grow to.
+// The largest size that this process may give a file.
 std::uint64_t file_bytes_max();
-// Growing a file beyond that is an error of the write rather than the end of the process.
+// From now on, exceeding that size is a write error instead of the end of the process.
 void survive_large_files();
 
-// A whole file in memory, read only.
+// A whole file in memory, read-only.
 struct FileView {
-  const void* begin = nullptr;  // null where it could not be mapped, or is empty
+  const void* begin = nullptr;  // null if empty or not mapped
   std::size_t bytes = 0;
 };
 
-// Nullopt where it cannot be opened. What is no ordinary file is empty.
+// Nullopt if it cannot be opened. Empty unless it is an ordinary file.
 std::optional<FileView> map_file(const std::string& path);
 void unmap_file(FileView view);
-// It will be visited all over: nothing is to be read ahead.
+// Announces random access, so that the system does not read ahead.
 void expect_random_visits(FileView view);
 
 bool is_disk_full(int error);

@@ -108,7 +108,8 @@ bool delete_file(const std::string& path) {
 
 int open_locked(const std::string& path, bool makes) {
   const int flags = O_RDWR | O_CLOEXEC | O_NONBLOCK | (makes ? O_CREAT : 0);
-  // Again when it was deleted, to make room, between being opened and being locked.
+  // Tries again if the file was deleted, to free room, after it was opened and before it was
+  // locked.
   for (int attempt = 0; attempt < 3; ++attempt) {
     const int file = ::open(path.c_str(), flags, kFileMode);
     if (file < 0) return -1;

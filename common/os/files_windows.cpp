@@ -19,7 +19,7 @@ HANDLE handle_of(int file) {
   return reinterpret_cast<HANDLE>(_get_osfhandle(file));
 }
 
-// Puts the reason of the system's last call in errno. Always false.
+// Sets errno from the system's last error. Always false.
 bool fail() {
   errno = errno_of(GetLastError());
   return false;
@@ -35,7 +35,7 @@ int open_file(const std::string& path, DWORD share, DWORD disposition, DWORD fla
   return _open_osfhandle(reinterpret_cast<std::intptr_t>(handle), _O_BINARY | _O_NOINHERIT);
 }
 
-// One piece of a transfer at a place of the file.
+// A piece of a transfer at a place in the file.
 OVERLAPPED place(std::uint64_t offset) {
   OVERLAPPED at{};
   at.Offset = static_cast<DWORD>(offset);
@@ -65,7 +65,7 @@ bool name_file(int /*file*/, const std::string& /*path*/) {
 }
 
 int make_memory_file() {
-  // The system keeps what fits of it in memory, and deletes it with its last handle.
+  // The system keeps the content in memory if possible, and deletes the file with its last handle.
   static std::atomic<unsigned> next{0};
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
@@ -153,7 +153,7 @@ bool delete_file(const std::string& path) {
 }
 
 int open_locked(const std::string& path, bool makes) {
-  // Nobody else may open it but to delete it.
+  // No other process may open the file except to delete it.
   const int file = open_file(path, FILE_SHARE_DELETE, makes ? OPEN_ALWAYS : OPEN_EXISTING,
                              FILE_ATTRIBUTE_NORMAL);
   if (file < 0 || file_bytes(file)) return file;

@@ -1,4 +1,4 @@
-// The door to the systemd journal.
+// Access to the systemd journal.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace gleaner::os {
 // Whether JOURNAL_STREAM, "DEVICE:INODE", names the file with these numbers.
 bool names_file(std::string_view journal_stream, std::uint64_t device, std::uint64_t inode);
 
-// Sends one entry, as fields "NAME=value". Empty where `stream` does not lead to the journal, or
-// there is none. Call at start-up, before other threads run.
+// A function that sends one entry, as fields "NAME=value". Empty if `stream` does not lead to the
+// journal, or there is no journal. Call at start-up, before other threads run.
 std::function<void(const std::vector<std::string>& fields)> journal_behind(std::FILE* stream);
 
 }  // namespace gleaner::os

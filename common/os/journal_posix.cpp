@@ -8,14 +8,14 @@
 
 #include "common/os/journal.hpp"
 
-// Where in these sources an entry was made is nothing to its reader.
+// Leaves out source locations, which do not help the reader.
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 
 namespace gleaner::os {
 namespace {
 
-// Without it libsystemd would drop all entries and say nothing: a container may hide it.
+// Without this socket, which a container may hide, libsystemd would silently drop all entries.
 constexpr const char* kSocket = "/run/systemd/journal/socket";
 
 bool leads_to_journal(std::FILE* stream) {
@@ -43,7 +43,7 @@ std::function<void(const std::vector<std::string>& fields)> journal_behind(std::
   return [send](const std::vector<std::string>& fields) {
     std::vector<iovec> parts;
     for (const std::string& field : fields) {
-      // The library reads them only.
+      // The library only reads them.
       parts.push_back({const_cast<char*>(field.data()), field.size()});
     }
     (void)send(parts.data(), static_cast<int>(parts.size()));

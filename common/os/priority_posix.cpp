@@ -11,14 +11,14 @@
 namespace gleaner {
 namespace {
 
-// As linux/ioprio.h has them; the C library has no call for it.
+// From linux/ioprio.h; the C library has no call for it.
 constexpr int kIoOfOneThread = 1;
 constexpr int kIoIdleClass = 3 << 13;
 
 }  // namespace
 
 void give_way(int nice) {
-  // Anybody may lower a priority. Were it refused nevertheless, threads would be as any others.
+  // Everybody may lower a priority. If it is refused, threads keep theirs.
   if (niceness() < std::min(nice, kNiceMax)) {
     (void)setpriority(PRIO_PROCESS, 0, std::min(nice, kNiceMax));
   }
@@ -50,7 +50,7 @@ void pin_to_processor(unsigned index) {
 }
 
 void give_way_in_memory() {
-  // Raising it is always allowed; 1000 is the most.
+  // Raising it is always allowed; 1000 is the maximum.
   std::ofstream("/proc/self/oom_score_adj") << 800 << '\n';
 }
 

@@ -8,7 +8,7 @@
 namespace gleaner {
 namespace {
 
-// The steps that a thread of a process of normal priority may take, from the highest.
+// The priorities of a thread in a process of normal priority, from the highest.
 struct Step {
   int nice;
   int priority;
@@ -19,7 +19,7 @@ constexpr std::array<Step, 4> kSteps = {{{0, THREAD_PRIORITY_NORMAL},
                                          {kVolunteerNice, THREAD_PRIORITY_LOWEST},
                                          {kNiceIdle, THREAD_PRIORITY_IDLE}}};
 
-// As THREAD_POWER_THROTTLING_STATE of Windows 10, which older headers lack.
+// THREAD_POWER_THROTTLING_STATE of Windows 10, which older headers lack.
 struct PowerThrottling {
   ULONG version = 1;
   ULONG control = 1;  // of the speed of execution: EcoQoS
@@ -28,8 +28,7 @@ struct PowerThrottling {
 
 constexpr int kThreadPowerThrottling = 3;
 
-// Processors that are cheap to run, at speeds that are. Systems without it have no such function,
-// or refuse.
+// Prefers efficient processors and speeds. Older systems lack the function or refuse.
 void run_cheaply() {
   using Set = BOOL(WINAPI*)(HANDLE, int, void*, DWORD);
   const HMODULE kernel = GetModuleHandleW(L"kernel32.dll");
@@ -48,7 +47,7 @@ void give_way(int nice) {
       std::find_if(kSteps.rbegin(), kSteps.rend(), [&](const Step& at) { return at.nice <= nice; });
   if (nice >= kNiceIdle) {
     run_cheaply();
-    // Background mode makes the disk and the memory wait as well, and sets a priority.
+    // Background mode also lowers the priority of disk and memory.
     (void)SetThreadPriority(thread, THREAD_MODE_BACKGROUND_BEGIN);
   }
   (void)SetThreadPriority(thread, step->priority);
@@ -73,7 +72,7 @@ void pin_to_processor(unsigned index) {
   }
 }
 
-// Windows ends no process when memory runs out: it refuses more to each.
+// Windows kills no process when memory runs out: it refuses further memory.
 void give_way_in_memory() {}
 
 }  // namespace gleaner

@@ -1,4 +1,4 @@
-// This process and the machine as the system tells of them. Any thread.
+// Facts about this process and the machine. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 namespace gleaner::os {
 
 std::uint64_t process_id();
-// Time on processors, all threads together.
+// Processor time of all threads.
 double processor_seconds();
-// root, or an administrator whose rights are in force.
+// Whether the user is root, or an administrator with active rights.
 bool is_administrator();
 
 // Processors that this process may run on; at least 1.
@@ -27,23 +27,22 @@ std::string host_name();
 // Fills `bytes`, at most 256, from the system's source; false when it has failed.
 [[nodiscard]] bool random_bytes(std::span<std::uint8_t> bytes);
 
-// Microseconds since an arbitrary start. It goes on while the machine is suspended.
+// Microseconds since an arbitrary start. Continues while the machine is suspended.
 std::int64_t monotonic_us();
-// False where there is no such local time.
+// False if there is no such local time.
 bool local_time(std::time_t seconds, std::tm& local);
 
-// Raises the process's limit of file descriptors, of which each connection takes one, as far as the
-// system lets it without privileges; returns the limit that then holds. Never fails: what cannot be
-// raised stays as it was.
+// Raises the process's limit of file descriptors (each connection takes one) as far as possible
+// without privileges. Returns the limit. Never fails.
 std::uint64_t raise_descriptor_limit();
 
-// Runs a program of the PATH, waits, and returns whether it succeeded.
+// Runs a program from PATH and waits. Returns whether it succeeded.
 bool run_program(const std::vector<std::string>& command);
 
-// `bytes` from there on are better kept on large pages, where the system has them.
+// Advises large pages for this memory, where the system has them.
 void prefer_large_pages(void* begin, std::size_t bytes);
 
-// Hands freed memory back to the system.
+// Returns freed memory to the system.
 void give_memory_back();
 
 // The other end of a stream.
@@ -51,7 +50,7 @@ void give_memory_back();
 bool is_terminal(std::FILE* stream);
 // Columns; 0 when unknown.
 unsigned terminal_columns(std::FILE* stream);
-// The value of TERM. Windows: "windows" where its console understands colours and moves the cursor.
+// The value of TERM. Windows: "windows" if its console understands colours and cursor movement.
 std::string terminal_kind();
 // The first of LC_ALL, LC_CTYPE and LANG that is set. Windows: UTF-8.
 std::string locale_name();

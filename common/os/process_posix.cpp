@@ -44,7 +44,7 @@ std::uint32_t usable_cores() {
   if (sched_getaffinity(0, sizeof(set), &set) == 0) {
     return std::max(1u, static_cast<std::uint32_t>(CPU_COUNT(&set)));
   }
-  // More processors than the set can name: count them all.
+  // The set cannot name all processors: count them instead.
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
   return online < 1 ? 1u : static_cast<std::uint32_t>(online);
 }
@@ -66,8 +66,7 @@ bool random_bytes(std::span<std::uint8_t> bytes) {
 }
 
 std::int64_t monotonic_us() {
-  // Unlike CLOCK_MONOTONIC it counts while the machine sleeps: what peers have seen pass has
-  // passed.
+  // Unlike CLOCK_MONOTONIC, this clock counts while the machine sleeps, as peers' clocks do.
   std::timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
@@ -99,7 +98,7 @@ bool run_program(const std::vector<std::string>& command) {
 }
 
 void prefer_large_pages(void* begin, std::size_t bytes) {
-  // Where the advice is refused, memory works all the same.
+  // If the advice is refused, memory still works.
   (void)::madvise(begin, bytes, MADV_HUGEPAGE);
 }
 

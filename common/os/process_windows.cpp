@@ -77,7 +77,7 @@ bool random_bytes(std::span<std::uint8_t> bytes) {
 }
 
 std::int64_t monotonic_us() {
-  // Counts while the machine sleeps.
+  // This clock counts while the machine sleeps.
   LARGE_INTEGER ticks{};
   LARGE_INTEGER per_second{};
   QueryPerformanceCounter(&ticks);
@@ -91,7 +91,7 @@ bool local_time(std::time_t seconds, std::tm& local) {
   return localtime_s(&local, &seconds) == 0;
 }
 
-// Windows has none that a process could meet.
+// Windows has no limit that a process could reach.
 std::uint64_t raise_descriptor_limit() {
   return ~std::uint64_t{0};
 }
@@ -113,7 +113,7 @@ bool run_program(const std::vector<std::string>& command) {
   return status == 0;
 }
 
-// Large pages take a privilege that volunteers lack.
+// Large pages need a privilege that volunteers lack.
 void prefer_large_pages(void* /*begin*/, std::size_t /*bytes*/) {}
 
 void give_memory_back() {

@@ -1,10 +1,10 @@
-// The system's headers of IP addresses and TCP, and what one system calls differently.
+// The system's headers of IP addresses and TCP, and differences between systems.
 #pragma once
 
 #if defined(_WIN32)
 #include <winsock2.h>
 #include <ws2tcpip.h>
-// Asio's errors include this one, which defines a macro of a common word.
+// Asio's errors include this header, which defines a macro of a common word.
 #undef ERROR
 #else
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 
 namespace gleaner::os {
 
-// Numbers of TCP options. One that a system lacks is 0 there, and setting it fails without harm.
+// Numbers of TCP options. A missing option is 0; setting it fails without harm.
 #if defined(_WIN32)
 inline constexpr int kTcpKeepIdle = 3;
 inline constexpr int kTcpKeepInterval = 17;

@@ -1,5 +1,5 @@
-// Texts and errors of Windows, which has them in UTF-16 and in numbers of its own. For sources of
-// Windows alone.
+// Converts texts and errors of Windows, which uses UTF-16 and its own error numbers. Only for
+// sources of Windows.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace gleaner::os {
 std::wstring wide(const std::string& utf8);
 std::string narrow(const std::wstring& utf16);
 
-// The value of errno that fits what GetLastError() returned.
+// The errno that corresponds to a result of GetLastError().
 int errno_of(unsigned long error);
-// The system's sentence for it, without an end of line.
+// The system's sentence for the error, without an end of line.
 std::string error_words(unsigned long error);
 
-// A command in one text, as programs take it apart again: words are quoted, and so are quotes and
+// Joins a command into one text that programs split again: quotes words, and escapes quotes and
 // backslashes before them.
 std::wstring command_line(const std::vector<std::string>& command);
 

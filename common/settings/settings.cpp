@@ -68,7 +68,7 @@ const Setting* Settings::find_flag(std::string_view flag) const {
 }
 
 std::string Settings::key_hint(std::string_view key) const {
-  // The right name in the wrong section, or in none, is the likeliest slip.
+  // The most likely slip is the right name in the wrong section, or in none.
   const std::string_view name = key.substr(key.rfind('.') + 1);
   for (const Setting& setting : settings_) {
     if (setting.name == name) return hint("`" + setting.key + "`");
@@ -88,7 +88,7 @@ std::string Settings::key_hint(std::string_view key) const {
 }
 
 std::string Settings::flag_hint(std::string_view flag) const {
-  // A key in place of its flag: --model.hidden.
+  // Somebody wrote a key as a flag: --model.hidden.
   for (const Setting& setting : settings_) {
     if (flag.size() > 2 && (flag.substr(2) == setting.key || flag.substr(2) == setting.name)) {
       return hint(setting.flag);

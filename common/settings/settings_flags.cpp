@@ -33,7 +33,7 @@ Error usage_error(const ProgramText& program, const std::string& sentence) {
   return {ErrorCode::kInvalidArgument, fmt::format("{} See {} --help.", sentence, program.name)};
 }
 
-// The first argument that nothing takes.
+// The error for the first unknown argument.
 Error unknown_argument(const Settings& settings, const ProgramText& program,
                        const std::string& argument) {
   if (argument.empty() || argument.front() != '-') {
@@ -43,7 +43,7 @@ Error unknown_argument(const Settings& settings, const ProgramText& program,
   return usage_error(program, fmt::format("Unknown flag {}.{}", flag, settings.flag_hint(flag)));
 }
 
-// `message` begins with the flag that lacks its value, then a colon.
+// `message` begins with the flag whose value is missing, then a colon.
 Error missing_value(const Settings& settings, const ProgramText& program,
                     const std::string& message) {
   const std::string flag = message.substr(0, message.find(':'));
@@ -52,7 +52,7 @@ Error missing_value(const Settings& settings, const ProgramText& program,
                                           setting == nullptr ? "PATH" : setting->expects()));
 }
 
-// CLI11 takes the argument after "--flag=" for the value; an empty value is one too.
+// CLI11 would take the next argument as the value of "--flag=", which is an empty value.
 std::vector<std::string> with_empty_values(const std::vector<std::string>& arguments) {
   std::vector<std::string> result;
   for (const std::string& argument : arguments) {
@@ -69,7 +69,7 @@ std::vector<std::string> with_empty_values(const std::vector<std::string>& argum
 Result<ParsedArguments> parse(const Settings& settings, const ProgramText& program,
                               const std::vector<std::string>& arguments) {
   CLI::App app;
-  app.set_help_flag();  // ours is laid out from the table
+  app.set_help_flag();  // our --help is made from the table
   app.allow_extras();
   ParsedArguments parsed;
   app.add_flag("-h,--help", parsed.help);
@@ -78,7 +78,7 @@ Result<ParsedArguments> parse(const Settings& settings, const ProgramText& progr
   app.add_flag("--print-config", parsed.print_config);
   app.add_flag("--print-reference", parsed.print_reference);
   app.add_option("--config", parsed.config)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  // CLI11 keeps references to where it puts the values.
+  // CLI11 keeps references to these values.
   std::deque<std::string> texts;
   std::vector<std::pair<CLI::Option*, const Setting*>> options;
   for (const Setting& setting : settings.all()) {
@@ -94,7 +94,7 @@ Result<ParsedArguments> parse(const Settings& settings, const ProgramText& progr
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     options.emplace_back(option, &setting);
   }
-  // The library reports usage errors by exceptions; they end here. It wants the last one first.
+  // The library reports usage errors by exceptions, which end here. It takes arguments in reverse.
   std::vector<std::string> reversed = with_empty_values(arguments);
   std::reverse(reversed.begin(), reversed.end());
   try {

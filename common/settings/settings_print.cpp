@@ -55,7 +55,7 @@ std::string flag_shown(const Setting& setting) {
   return is_on ? "--[no-]" + setting.flag.substr(2) : setting.flag + placeholder(setting);
 }
 
-// " (seconds, default 20)" for --help, where the rest of what is known would be too much.
+// " (seconds, default 20)" for --help, which shows no more facts.
 std::string default_note(const Setting& setting) {
   const bool has_default =
       setting.value.kind != SettingKind::kBoolean && !setting.default_text.empty();
@@ -64,13 +64,13 @@ std::string default_note(const Setting& setting) {
   return note.empty() ? note : " (" + note + ")";
 }
 
-// The flag of a key that has no flag of another name.
+// The flag of a key without a flag of another name.
 std::string dashed(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   return "--" + name;
 }
 
-// "16 to 4096 units, all": what expects() says, where the default stands beside it.
+// "16 to 4096 units, all": the text of expects() beside a default.
 std::string values_shown(const Setting& setting) {
   const SettingValue& value = setting.value;
   if (value.kind == SettingKind::kBoolean) return {};

@@ -10,14 +10,14 @@
 namespace gleaner {
 namespace {
 
-// A configuration is a page or two; anything longer is another file given by mistake.
+// A configuration is a page or two; a longer file was probably given by mistake.
 constexpr std::uintmax_t kTomlBytesMax = 1 << 20;
 
-// The kind of a TOML value, for errors, and as the text that a setting reads.
+// A TOML value as the text that a setting reads, and its kind for errors.
 struct TomlText {
   std::string described;
   std::string text;
-  bool has_kind = false;  // its TOML type is one that the setting's kind takes
+  bool has_kind = false;  // the setting accepts its TOML type
 };
 
 std::string in_quotes(std::string_view text) {
@@ -56,7 +56,7 @@ class TomlReader {
   TomlReader(const Settings& settings, const std::string& file)
       : settings_(settings), file_(file) {}
 
-  // Applies `table`, whose keys begin with `prefix`. Keeps the first problem in the file's order.
+  // Applies `table`, whose keys begin with `prefix`. Keeps the problem that is first in the file.
   void read(const toml::table& table, const std::string& prefix) {
     for (const auto& [key, node] : table) {
       const std::string path =
@@ -126,7 +126,7 @@ class TomlReader {
 
 Result<void> read_toml(const Settings& settings, std::string_view text, const std::string& name) {
   toml::table table;
-  // The library reports malformed text by an exception; it ends here.
+  // The library reports malformed text by an exception, which ends here.
   try {
     table = toml::parse(text, name);
   } catch (const toml::parse_error& error) {

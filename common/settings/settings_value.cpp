@@ -29,7 +29,7 @@ constexpr std::array<TimeUnit, 5> kTimeUnits = {{{1, {"s", "sec", "secs", "secon
                                                  {kDay, {"d", "day", "days"}},
                                                  {7 * kDay, {"w", "wk", "week", "weeks"}}}};
 
-// Seconds in one "s", "min", "hours", "d" or "weeks"; 0 for what is no unit of time.
+// Seconds in one "s", "min", "hours", "d" or "weeks"; 0 for other words.
 std::uint64_t seconds_per(std::string_view unit) {
   for (const TimeUnit& one : kTimeUnits) {
     if (!unit.empty() && std::ranges::find(one.names, unit) != one.names.end()) return one.seconds;
@@ -47,7 +47,7 @@ std::string in_small_letters(std::string_view word) {
 
 constexpr std::string_view kByteSuffixes = "KMGT";
 
-// A sign "+" is refused by from_chars; so is a leading blank. Neither is worth the ambiguity.
+// from_chars refuses a leading "+" and a leading blank, and so does this.
 template <typename T>
 std::optional<T> parse_whole(std::string_view text) {
   T value{};
@@ -56,7 +56,7 @@ std::optional<T> parse_whole(std::string_view text) {
   return value;
 }
 
-// In a path, a name or an address a control character is a slip; in a log it would be worse.
+// A control character in a path, name or address is a slip, and would spoil a log.
 bool has_control_character(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });

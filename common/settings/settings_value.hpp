@@ -1,5 +1,5 @@
-// The value of one setting, bound to a field of a configuration: how it is read from text, written
-// as text, and what it may be. A bound field outlives its binding. One thread at a time.
+// A setting's value, bound to a field of a configuration: reading and writing it as text, and the
+// accepted values. The field outlives its binding. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -17,25 +17,23 @@
 
 namespace gleaner {
 
-// Spans of time as people type them.
-
-// "90s", "30 min", "12 hours", "1h 30m", "7d", "2w" in seconds; more than none, at most a hundred
-// years.
+// The seconds of a time span such as "90s", "30 min", "12 hours", "1h 30m", "7d" or "2w": more than
+// 0, at most a hundred years.
 Result<std::uint64_t> parse_duration_seconds(std::string_view text);
 
-// The word or number that somebody probably meant. Pure.
+// The number of letters to insert, delete, replace, or swap with their neighbour to turn `a` into
 
-// How many letters to insert, leave out, replace, or swap with their neighbour make `a` into `b`.
+// `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// A word further away than a third of its length is another word.
+// Whether the distance is at most a third of the word's length.
 bool is_close(std::size_t distance, std::string_view word);
 
-// "; did you mean 'title'?" with the word of `known` that is closest, whatever its capitals. Empty
-// when none is close.
+// "; did you mean 'title'?" with the closest word of `known`, in any case; empty when no word is
+// close.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
-// "; did you mean 0.2?" for a number as people write it: "0,2", "20 %", "20%". Otherwise empty.
+// "; did you mean 0.2?" for a number in another form: "0,2", "20 %", "20%". Otherwise empty.
 std::string did_you_mean_number(std::string_view text);
 
 enum class SettingKind : std::uint8_t {
@@ -44,18 +42,18 @@ enum class SettingKind : std::uint8_t {
   kBoolean,
   kText,
   kChoice,  // one of a list of words
-  kBytes,   // an integer, or one with a suffix: 512M, 4G
+  kBytes,   // an integer, also with a suffix: 512M, 4G
 };
 
-// The text that stands for an unset std::optional field.
+// The text of an unset std::optional field.
 inline constexpr std::string_view kAutoText = "auto";
 
 struct SettingValue {
   SettingKind kind = SettingKind::kText;
-  std::vector<std::string> words;  // that may stand in its place: "auto"
+  std::vector<std::string> words;  // accepted besides the range: "auto"
   std::string noun;                // "an integer"
   std::string range;               // "from 16 to 4096"; may be empty
-  // Takes the value from text; false, and nothing changed, when the text is not acceptable.
+  // Sets the value from text. False, without a change, if the text is not accepted.
   std::function<bool(std::string_view)> set;
   // The canonical text: set(get()) changes nothing.
   std::function<std::string()> get;
@@ -65,22 +63,22 @@ struct SettingValue {
   [[nodiscard]] bool allows_word(std::string_view text) const;
 };
 
-// A count of bytes: digits, then K, M, G or T (powers of 1024), then "B" or "iB" if you like; in
-// small letters and behind a blank as well.
+// A number of bytes: digits, then K, M, G or T (powers of 1024), then optionally "B" or "iB"; also
+// in small letters and after a blank.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 // The shortest exact text: 4G, 1536M, 1000.
 std::string bytes_text(std::uint64_t bytes);
 
 std::optional<std::int64_t> parse_integer(std::string_view text);
-std::optional<double> parse_number(std::string_view text);  // finite ones only
+std::optional<double> parse_number(std::string_view text);  // must be finite
 
 namespace detail {
 
-// Serves every integral field, in the widest type; TOML has no integer beyond 2^63 - 1.
+// Binds any integral field, in the widest type; TOML has no integer beyond 2^63 - 1.
 SettingValue integer_value(std::int64_t low, std::int64_t high,
                            std::function<void(std::int64_t)> store,
                            std::function<std::string()> get);
-// `narrow` gives the value that the field would hold.
+// `narrow` converts a value to the field's precision.
 SettingValue number_value(double low, double high, std::string range,
                           std::function<double(double)> narrow, std::function<void(double)> store,
                           std::function<std::string()> get);
@@ -89,7 +87,7 @@ std::string number_text(double value);
 
 }  // namespace detail
 
-// Bindings. `low` and `high` are included in the range.
+// Bindings. Ranges include `low` and `high`.
 
 template <std::integral T>
 SettingValue integer_setting(T& field, std::int64_t low, std::int64_t high) {
@@ -118,13 +116,12 @@ SettingValue number_setting(T& field, T low, T high) {
 SettingValue boolean_setting(bool& field);
 SettingValue text_setting(std::string& field, std::string noun);
 SettingValue bytes_setting(std::uint64_t& field, std::uint64_t low, std::uint64_t high);
-// Text that parse_host_port accepts; empty text is no address.
-// `wants_port` refuses port 0, which only a listener can use.
-// HOST or HOST:PORT of one machine as others know it; may be empty.
+// Text that parse_host_port accepts, or empty. `wants_port` refuses port 0, which only a listener
+// can use. host_setting() takes HOST or HOST:PORT of a machine as others know it, or empty.
 SettingValue host_setting(std::string& field);
 SettingValue host_port_setting(std::string& field, bool wants_port);
 
-// `words[i]` stands for the enumerator with the value i.
+// `words[i]` is the enumerator with value i.
 template <typename Enum>
 SettingValue choice_setting(Enum& field, const std::vector<std::string>& words) {
   SettingValue value;
@@ -144,7 +141,7 @@ SettingValue choice_setting(Enum& field, const std::vector<std::string>& words) 
   return value;
 }
 
-// `value`, a binding of `field`, that also takes `word`, which stands for the value `meaning`.
+// Extends `value`, a binding of `field`, by `word`, which means the value `meaning`.
 template <typename T>
 SettingValue or_word(T& field, SettingValue value, std::string word, T meaning) {
   value.words.push_back(word);
@@ -159,8 +156,8 @@ SettingValue or_word(T& field, SettingValue value, std::string word, T meaning) 
   return value;
 }
 
-// Makes a binding of an optional field out of one of a plain field: `bind` is called with a T& and
-// returns its binding; the text "auto" empties the field.
+// Binds an optional field. `bind` is called with a T& and returns its binding; the text "auto"
+// empties the field.
 template <typename T, typename Bind>
 SettingValue or_auto(std::optional<T>& field, Bind bind) {
   T scratch{};

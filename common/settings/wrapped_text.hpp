@@ -10,7 +10,7 @@ namespace gleaner {
 
 inline constexpr std::size_t kTextColumns = 80;
 
-// Greedy wrapping; a word that is wider than a line stands alone.
+// Greedy wrapping; a word wider than a line gets its own line.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 // `text` wrapped at 80 columns, every line indented by `indent`.

@@ -12,14 +12,15 @@
 namespace gleaner {
 namespace {
 
-// Buckets are fetched before their turn until kRowsAhead rows are on their way, a bucket at least:
-// the next one where they are large, as a walk may end early, and many where they are small.
+// Buckets are fetched before their turn, at least one bucket, until kRowsAhead rows are on their
+// way: only the next bucket where buckets are large, since a walk may end early, and many where
+// they are small.
 constexpr std::size_t kRowsAhead = 64;
 constexpr std::uint32_t kVisitsAhead = 16;  // at most
 constexpr std::size_t kLineBytes = 64;      // of the caches
 
-// The number of an example's negatives that a shard chooses. A remainder goes round: an example's
-// shards take one more each from a shard on that depends on batch and position.
+// A shard's part of an example's `total` negatives. The remainder goes to one shard each, beginning
+// at a shard that depends on batch and position.
 std::uint32_t part_of_shard(std::uint32_t total, std::uint32_t shards, std::uint64_t turn) {
   return total / shards + (turn % shards < total % shards ? 1 : 0);
 }
@@ -116,7 +117,7 @@ std::uint32_t ActiveSetChooser::add_within_quotas(std::span<const Word> rows,
   reserve(rows.size());
   std::uint32_t* const first = sets_->rows_.data() + sets_->count_;
   std::uint32_t* next = first;
-  // Whether a row is new cannot be predicted; hence no branch, but a count that may not grow.
+  // A branch on whether a row is new would be mispredicted; hence a count that may not grow.
   for (const Word row : rows) {
     std::uint64_t& word = chosen_bits_[row / kWordBits];
     std::uint32_t& quota = quotas_[held.tables.shard_of(row)];
@@ -185,7 +186,7 @@ void ActiveSetChooser::add_distinct_random(BatchIndex batch, std::uint32_t examp
   for (std::size_t i = 0; i < held.shards.size(); ++i) {
     const HeldShard& shard = held.shards[i];
     const std::uint32_t rows = shard.neurons.size();
-    // A random order of the rows gives distinct ones without ever drawing in vain.
+    // A random order of the rows gives distinct rows without a rejected draw.
     const Permutation order(rows, counter_random(config_.seed, Purpose::kRandomNegative, batch,
                                                  example, raw(shard.id)));
     for (std::uint32_t k = 0; k < rows && quotas_[i] > 0; ++k) {
@@ -247,7 +248,7 @@ void PairLists::build(std::span<const ActiveSets> sets, std::span<const RowPart>
   });
   places_.assign(parts.size() + 1, {});
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    // Room for one row more than a part has: see sort_part().
+    // Room for one row more than the part has: see sort_part().
     places_[part].row = parts[part].begin + part;
     places_[part + 1].pair = places_[part].pair;
     for (const ByPart& set : by_part_) places_[part + 1].pair += set.of(part).size();
@@ -301,7 +302,7 @@ void PairLists::sort_part(std::span<const RowPart> parts, std::size_t part,
   for (std::uint32_t row = 0; row < counts.size(); ++row) {
     const std::uint32_t begin = next;
     next += std::exchange(counts[row], next);
-    // Whether a row is in use cannot be predicted; hence no branch, but a count that may not grow.
+    // A branch on whether a row is in use would be mispredicted; hence a count that may not grow.
     rows[used] = first + row;
     ends[used] = next;
     used += next != begin ? 1 : 0;

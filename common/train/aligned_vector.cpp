@@ -17,7 +17,7 @@ std::align_val_t alignment_of(std::size_t bytes) {
 
 void* allocate_lines(std::size_t bytes) {
   void* pointer = ::operator new(bytes, alignment_of(bytes));
-  // The rest of the last page stays on small ones, so that nothing more than asked for is used.
+  // The rest of the last page stays on small pages, so that no memory beyond `bytes` is used.
   const std::size_t whole = bytes / kHugePageBytes * kHugePageBytes;
   if (whole > 0) os::prefer_large_pages(pointer, whole);
   return pointer;

@@ -1,6 +1,6 @@
 // Vectors that begin on a cache line, so that a sixteen-lane load of a row touches one line. Large
-// ones lie on huge pages where the system has them: rows are visited all over, and each small page
-// would need an entry of the TLB.
+// vectors lie on huge pages where the system has them: rows are read in random order, and each
+// small page would need its own entry in the TLB.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace gleaner {
 
-// `bytes` on a cache line; not initialised.
+// Allocates `bytes` that begin on a cache line and are not initialised.
 void* allocate_lines(std::size_t bytes);
 void free_lines(void* pointer, std::size_t bytes);
 

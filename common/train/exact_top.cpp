@@ -7,8 +7,8 @@
 namespace gleaner {
 namespace {
 
-// Examples whose hidden values stay in the first cache level while all rows stream by, and rows
-// whose scores do.
+// The hidden values of a block's examples stay in the first cache level while all rows pass; so do
+// the scores of a block's rows.
 constexpr std::size_t kBlockExamples = 32;
 constexpr std::size_t kScoredRows = 64;
 

@@ -1,5 +1,5 @@
-// Exact evaluation: every neuron of some shards is scored for every example and the best k of each
-// are kept, by descending score, then ascending neuron.
+// Exact evaluation: scores every neuron of some shards for every example and keeps the best k of
+// each example, by descending score, then ascending neuron.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,17 @@
 
 namespace gleaner {
 
-// The best neurons of one example so far, by descending score, then ascending neuron. Plain; one
-// thread.
-
-// Neurons are offered in ascending order, so one that only equals a kept score comes after it.
+// The best neurons of one example so far. Neurons must be offered in ascending order: a neuron
+// whose score equals a kept score then comes after it. One thread.
 class TopList {
  public:
-  // `best` has room for `entries`.
+  // `best` must have room for `entries`.
   TopList(ScoredNeuron* best, std::uint32_t entries) : best_(best), entries_(entries) {}
 
   void offer(std::uint32_t first_neuron, std::span<const float> scores) {
     std::size_t i = 0;
-    // Some at a time, for hardly any is good enough, and this loop runs on vectors.
+    // Compares kTogether scores at a time: hardly any score is good enough, and this loop runs on
+    // vectors.
     for (; i + kTogether <= scores.size(); i += kTogether) {
       std::uint32_t above = 0;
       for (std::size_t k = 0; k < kTogether; ++k) above += scores[i + k] > threshold_ ? 1 : 0;
@@ -59,17 +58,18 @@ class TopList {
   ScoredNeuron* best_;
   std::uint32_t entries_;
   std::uint32_t count_ = 0;
-  // Scores are finite, so this admits all until the list is full.
+  // Scores are finite, so every score is admitted until the list is full.
   float threshold_ = -std::numeric_limits<float>::infinity();
 };
 
-// `shards` ascend. Returns examples x min(k, neurons of the shards) entries; the examples' codes
-// are within the bounds of row_checks.hpp. The same for any pool.
+// `shards` ascend. Returns examples x exact_top_entries() entries, the same for any pool. `codes`
+// are the examples' quantized activations, within the bounds of row_checks.hpp.
 std::vector<ScoredNeuron> exact_top(std::span<const OutputShard* const> shards,
                                     const QuantizedActivations& codes, std::uint32_t top_k,
                                     const Kernels& kernels, ThreadPool& pool);
 
-// Neurons of the shards, at most `top_k`: the entries an example of exact_top.
+// Entries per example of exact_top: `top_k`, or the number of neurons of the shards if that is
+// less.
 std::uint32_t exact_top_entries(std::span<const OutputShard* const> shards, std::uint32_t top_k);
 
 }  // namespace gleaner

@@ -46,7 +46,7 @@ void ShardCodes::write(std::span<const std::uint32_t> rows, std::span<const std:
   for (const std::uint32_t row : rows) GLEANER_CHECK(row < rows_);
   std::visit(
       [&]<typename Words>(Words& words) {
-        // Table by table: rows of a block are neighbours there.
+        // Table by table: there, the rows of a block are neighbours.
         for (std::size_t t = 0; t < tables_; ++t) {
           for (std::size_t i = 0; i < rows.size(); ++i) {
             words[t * rows_ + rows[i]] =
@@ -88,7 +88,7 @@ void PackedTables<Word>::rebuild(std::uint32_t table, std::span<const ShardCodes
     });
   }
   for (std::size_t code = 0; code < buckets_; ++code) offsets[code + 1] += offsets[code];
-  // Placing moves each beginning to the bucket's end, which is the next one's beginning.
+  // Placing a bucket's rows moves its offset to the bucket's end, where the next bucket begins.
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const std::uint32_t rows = shards[i]->rows();
     const std::uint32_t turn = turn_of(table, rows);

@@ -1,13 +1,14 @@
-// The L hash tables over the rows of some shards together, packed: each table is an array of
-// offsets, one a bucket, and the rows sorted by bucket. A table is a pure function of the rows'
+// The L hash tables over the rows of all held shards, packed: each table is an array with one
+// offset per bucket, and the rows sorted by bucket. A table is a pure function of the rows' hash
 // codes.
 //
-// Rows of all shards are numbered through: a shard's begin at a multiple of kSection, and numbers
+// The rows of all shards share one numbering. Each shard's numbers begin at a multiple of kSection;
 // between two shards name no row. Within a bucket rows stand shard by shard; those of a shard from
-// a place on that depends on the table, so that a walk that ends within a bucket does not always
-// meet the same rows. The rows of a shard stand in the same order whichever other shards are here.
+// always meet the same rows. The order of a shard's rows does not depend on which other shards are
+// held.
 //
-// Invariant: after a rebuild(), every row stands exactly once in the table, in its code's bucket.
+// Invariant: after rebuild(), every row stands exactly once in the table, in the bucket of its hash
+// code.
 #pragma once
 
 #include <cstddef>
@@ -21,33 +22,33 @@
 
 namespace gleaner {
 
-// The hash codes of a shard's rows, one a table: what is stored and committed, and what the hash
-// tables are made of. Words of 16 bits where they hold a code, as a pass over them comes from
-// memory.
+// The hash codes of a shard's rows, one per table. They are stored with the shard, and the hash
+// tables are built from them. Codes that fit 16 bits are held in 16 bits, since a pass over them is
+// bound by memory.
 class ShardCodes {
  public:
-  // `tables` may be 0: then there is nothing to hold.
+  // `tables` may be 0: then the object is empty.
   ShardCodes(std::uint32_t tables, std::uint32_t hash_bits, std::uint32_t rows);
 
   [[nodiscard]] std::uint32_t tables() const { return tables_; }
 
   [[nodiscard]] std::uint32_t rows() const { return rows_; }
 
-  // Copies a row's codes to `codes` (one a table).
+  // Copies a row's hash codes to `codes` (one per table).
   void read(std::uint32_t row, std::span<std::uint32_t> codes) const;
 
-  // Replaces the codes of some rows, rows x tables, each below 2^hash_bits. Several threads may do
-  // so with different rows.
+  // Replaces the hash codes of some rows. `codes` is rows x tables, each below 2^hash_bits. Several
+  // threads may write different rows.
   void write(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> codes);
 
-  // Calls look(codes) with the codes of all rows in a table, as words of their size.
+  // Calls look(codes) with the hash codes of all rows in a table, as 16-bit or 32-bit words.
   template <typename Look>
   void visit(std::uint32_t table, Look&& look) const {
     std::visit([&](const auto& codes) { look(codes.data() + std::size_t{table} * rows_); }, codes_);
   }
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
-  // The bytes of the codes of this number of rows.
+  // The bytes that the hash codes of `rows` rows take.
   static std::uint64_t bytes(std::uint32_t tables, std::uint32_t hash_bits, std::uint64_t rows);
 
  private:
@@ -56,7 +57,8 @@ class ShardCodes {
   std::variant<AlignedVector<std::uint16_t>, AlignedVector<std::uint32_t>> codes_;  // tables x rows
 };
 
-// Tables whose numbers of rows fit `Word`. A bucket comes from memory, so its bytes are its time.
+// Tables whose row numbers fit `Word`. Reading a bucket is bound by memory, so small words are
+// fast.
 template <typename Word>
 class PackedTables {
  public:
@@ -71,8 +73,8 @@ class PackedTables {
     return {&entries_[std::size_t{table} * rows_ + begin], offsets[code + std::size_t{1}] - begin};
   }
 
-  // Fetches the bounds of all buckets, if they leave room in a second cache level. Memory delivers
-  // them in order many times as fast as one by one.
+  // Fetches the bounds of all buckets, if they leave room in the second cache level. Memory
+  // delivers them many times as fast in order as one by one.
   void fetch_bounds() const {
     constexpr std::size_t kLine = 64 / sizeof(std::uint32_t);
     constexpr std::size_t kMost = (std::size_t{512} << 10) / sizeof(std::uint32_t);
@@ -95,19 +97,18 @@ class PackedTables {
 
 class HashTables {
  public:
-  // Rows in a section are of one shard.
+  // A section is kSection consecutive row numbers; all rows in it belong to one shard.
   static constexpr std::uint32_t kSection = 64;
 
-  // Holds no shards. `tables` may be 0: then only the rows are numbered.
+  // Holds no shards yet. `tables` may be 0: then only the rows are numbered.
   HashTables(std::uint32_t tables, std::uint32_t hash_bits);
 
-  // Makes these the shards whose rows stand in the tables. They outlive the tables or the next
-  // call. All tables have to be rebuilt.
+  // Holds these shards and numbers their rows. They must live until the next call or as long as the
+  // tables. All tables have to be rebuilt afterwards.
   void hold(std::span<const ShardCodes* const> shards);
 
-  // Sorts the rows into the buckets of a table; several threads may do so with different tables.
+  // Sorts the rows into the buckets of a table. Several threads may rebuild different tables.
   void rebuild(std::uint32_t table);
-  // Rebuilds all tables.
   void rebuild();
 
   [[nodiscard]] std::uint32_t tables() const { return tables_; }
@@ -115,25 +116,25 @@ class HashTables {
   // The number of the first row of the index-th shard.
   [[nodiscard]] std::uint32_t begin(std::size_t shard) const { return begins_[shard]; }
 
-  // Numbers of rows are below this.
+  // All row numbers are below this.
   [[nodiscard]] std::uint32_t end() const { return begins_.back(); }
 
-  // Which shard a row is of.
+  // The index of the shard that the row belongs to.
   [[nodiscard]] std::uint32_t shard_of(std::uint32_t row) const {
     return shards_by_section_[row / kSection];
   }
 
-  // Gives what `look` makes of the PackedTables that these are.
+  // Returns look(tables), where `tables` are the PackedTables in use.
   template <typename Look>
   decltype(auto) visit(Look&& look) const {
     return std::visit(std::forward<Look>(look), packed_);
   }
 
-  // A copy of a bucket. Loops over buckets are faster within visit().
+  // A copy of a bucket. Loops over buckets are faster inside visit().
   [[nodiscard]] std::vector<std::uint32_t> bucket(std::uint32_t table, std::uint32_t code) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
-  // The bytes of tables over this number of rows.
+  // The bytes that tables over `rows` rows take.
   static std::uint64_t bytes(std::uint32_t tables, std::uint32_t hash_bits, std::uint64_t rows);
 
  private:
@@ -142,7 +143,7 @@ class HashTables {
   std::uint32_t tables_;
   std::uint32_t hash_bits_;
   std::vector<const ShardCodes*> shards_;
-  std::vector<std::uint32_t> begins_{0};  // of the shards, and the end of the last
+  std::vector<std::uint32_t> begins_{0};  // where each shard begins, and the end of the last
   std::vector<std::uint16_t> shards_by_section_;
   Packed packed_;
 };

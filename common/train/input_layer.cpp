@@ -20,17 +20,17 @@
 namespace gleaner {
 namespace {
 
-// A largest value below this is no signal, and its reciprocal would overflow.
+// Below this the largest value is no signal, and its reciprocal would overflow.
 constexpr float kHiddenValueMin = 1e-30F;
 
-// Rounds to nearest, ties to even, for values within +-2^21: at 1.5 * 2^23 a float's last bit is
+// Rounds to nearest, ties to even, for values within +-2^21: after adding 1.5 * 2^23, a float's
 // worth 1, and its last byte is the value's in two's complement.
 std::uint8_t round_to_code(float value) {
   constexpr float kShift = 12582912.0F;
   return static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(value + kShift) & 0xffu);
 }
 
-// Returns the scale: the value of the largest magnitude has code `code_max` or its opposite.
+// Returns the scale, at which the largest magnitude becomes `code_max`.
 float quantise(std::span<const float> units, float code_max, std::uint8_t* codes) {
   float largest = 0.0F;
   for (const float unit : units) largest = std::max(largest, std::abs(unit));
@@ -47,10 +47,10 @@ float quantise(std::span<const float> units, float code_max, std::uint8_t* codes
 
 constexpr std::size_t kRowsPerTask = 32;
 static_assert(kActivationMax <= kHiddenScaleMax, "shards accept every scale");
-// A gradient beyond this would turn the optimizer's state, and then the row, into infinities.
+// A larger gradient would turn the optimizer's state, and then the row, into infinities.
 constexpr float kSquaresMax = 1e30F;
 
-// Written so that a NaN, which only overflow can bring about, becomes the lowest value.
+// Written so that a NaN, which only overflow can cause, becomes the lowest value.
 void activate_units(HiddenUnits kind, std::span<float> units) {
   const float lowest = kind == HiddenUnits::kRelu ? 0.0F : -kActivationMax;
   for (float& unit : units) unit = unit > lowest ? std::min(unit, kActivationMax) : lowest;
@@ -120,7 +120,7 @@ struct InputLayer::Impl {
     for (auto& [id, shard] : shards) all.push_back(&shard);
   }
 
-  // Good until the next call.
+  // Valid until the next call.
   std::span<InputShard* const> chosen(std::span<const ShardId> ids) {
     some.clear();
     for (const ShardId id : ids) some.push_back(&shard(id));
@@ -141,7 +141,7 @@ struct InputLayer::Impl {
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                 const QuantizedActivations& codes, std::span<const std::int32_t> gradient,
                 std::span<InputShard* const> held);
-  // Updates kRowsPerStep rows of the index at most; `gradients` has room for those of all.
+  // Updates at most kRowsPerStep rows of the index; `gradients` has room for their gradients.
   void update_rows(InputShard& shard, std::size_t first, std::size_t count, const RmsRule& rule,
                    std::span<float> gradients);
 
@@ -151,7 +151,7 @@ struct InputLayer::Impl {
   ThreadPool& pool;
   const Kernels& kernels;
   const ActivationQuantizer coder;
-  std::map<ShardId, InputShard> shards;  // held
+  std::map<ShardId, InputShard> shards;  // the held shards
   std::uint32_t commits_kept = 0;        // by each
   std::vector<InputShard*> all;          // of these, ascending
   std::vector<InputShard*> some;         // that a call is about
@@ -161,8 +161,8 @@ struct InputLayer::Impl {
   AlignedVector<float> unit_gradient;  // examples x H: the loss's gradient before the activation
 };
 
-// W x + b, rectified where units are ReLU. The order in a column is the bias, then features
-// ascending.
+// W x + b, with negative values set to 0 where units are ReLU. Each column adds the bias, then the
+// features in ascending order.
 void InputLayer::Impl::activate(std::span<InputShard* const> held, const ExampleView& example,
                                 std::span<float> units) const {
   const std::size_t known = FeatureIndex::known_features(example, config.features);
@@ -233,7 +233,7 @@ InputLayer::~InputLayer() = default;
 
 void InputLayer::hold(ShardId shard) {
   impl_->shards.erase(shard);
-  impl_->list_all();  // should there be no memory for the new one
+  impl_->list_all();  // in case the allocation of the new shard fails
   impl_->shards.try_emplace(shard, impl_->config, impl_->map, shard, impl_->pool,
                             impl_->commits_kept);
   impl_->list_all();

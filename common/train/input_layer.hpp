@@ -1,6 +1,6 @@
-// The input layer: sparse features to H hidden units, held as input shards, stored
-// feature-major. One thread at a time; loops run on the pool. forward() splits by example,
-// backward() by feature row, so results depend on neither thread count nor SIMD level.
+// The input layer: sparse features to H hidden units. It is held as input shards and stored
+// feature-major. forward() divides work by example and backward() by feature row, so results depend
+// on neither thread count nor SIMD level. One thread at a time; loops run on the pool.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +21,23 @@
 
 namespace gleaner {
 
-// From the hidden units' activations to what output shards are trained on: dropout, then codes of
-// ModelConfig::activation_bits with one scale an example. Needs no weights, so whoever has the
-// activations of all input shards can do it. Any thread may use it; loops run on the pool.
+// Quantizes the hidden units' activations, the input of output shards: applies dropout, then rounds
+// to ModelConfig::activation_bits with one scale per example. It needs the activations of all input
+// shards, but no weights. Any thread may use it; loops run on the pool.
 class ActivationQuantizer {
  public:
-  // `pool` outlives the coder.
+  // `pool` outlives the quantizer.
   ActivationQuantizer(const ModelConfig& config, ThreadPool& pool);
 
-  // `activations` (examples x H) is changed. Training (`batch` given) applies dropout by
-  // (seed, batch, position, unit); evaluation (nullopt) does not.
+  // Changes `activations` (examples x H). With `batch` (training) dropout by (seed, batch,
+  // position, unit) is applied; without (evaluation) it is not.
   [[nodiscard]] QuantizedActivations encode(std::span<float> activations,
                                             std::optional<BatchIndex> batch) const;
 
-  // For encode() of one example after the other.
+  // An empty result of the right size, to be filled by encode() of one example after the other.
   [[nodiscard]] QuantizedActivations room_for(std::size_t examples) const;
 
-  // One example: changes `units` (H), writes its codes (H) and returns its scale. `position` is the
+  // One example: changes `units` (H), writes its quantized activations to `codes` (H) and returns
   // example's place in the batch.
   [[nodiscard]] float encode(std::span<float> units, std::optional<BatchIndex> batch,
                              std::size_t position, std::uint8_t* codes) const;
@@ -58,12 +58,12 @@ class ActivationQuantizer {
 
 class InputLayer {
  public:
-  // The initial layer (checkpoint 0). `pool` outlives the layer.
+  // The initial layer (checkpoint 0) with all shards. `pool` outlives the layer.
   InputLayer(const ModelConfig& config, ThreadPool& pool,
              const Kernels& kernels = default_kernels());
 
-  // A layer of which nothing is held yet. What will be can be stepped back by `commits_kept`
-  // commits.
+  // Selects a layer that holds no shard yet. Shards held later can be stepped back by
+  // `commits_kept` commits.
   struct NoShards {
     std::uint32_t commits_kept = 0;
   };
@@ -72,53 +72,50 @@ class InputLayer {
              const Kernels& kernels = default_kernels());
   ~InputLayer();
 
-  // Holds the initial shard (checkpoint 0), whatever was held of it before.
+  // Holds the shard in its initial state (checkpoint 0), and discards an earlier state of it.
   void hold(ShardId shard);
   void drop(ShardId shard);
 
-  // Replaces stored rows with those of a checkpoint. Refuses rows out of range.
+  // Loads rows of a checkpoint. Refuses rows out of range.
   Result<void> load_rows(ShardId shard, const ShardRows& rows);
-  // Loads rows that have changed since the last commit; what they replace is committed.
+  // Loads rows that have changed since the last commit. The values that they replace are kept as
   Result<void> load_touched_rows(ShardId shard, const ShardRows& rows);
-  // The rows that have changed since the last commit, ascending, in parts; at least one.
+  // The rows changed since the last commit, ascending, in at least one part.
   [[nodiscard]] std::vector<ShardRows> touched_rows(ShardId shard) const;
 
-  // Takes back what is not committed, and `commits` commits; false, with nothing changed, when they
-  // are not kept any more.
+  // Undoes changes since the last commit, and the last `commits` commits. Returns false and changes
+  // nothing when these commits are not kept any more.
   bool step_back(ShardId shard, std::uint32_t commits);
-  // The digest of the rows that commits have changed, as the store has it. Nothing may have changed
-  // since.
+  // The digest of the rows that commits have changed, equal to the store's digest. Requires no
+  // change since the last commit.
   [[nodiscard]] ShardDigest digest(ShardId shard) const;
 
-  // Activations (examples x H) of the units of these shards, which are held; the others'
-  // are unspecified. Features and `batch` as in forward(), which is this for all shards and then
-  // ActivationQuantizer::encode.
+  // Activations (examples x H) of the units of these shards, which must be held; other units are
+  // unspecified. forward() does this for all shards and then calls ActivationQuantizer::encode.
   [[nodiscard]] std::vector<float> activations(std::span<const ExampleView> examples,
                                                std::optional<BatchIndex> batch,
                                                std::span<const ShardId> shards);
 
-  // Quantized activations of the examples with the weights as they stand; every shard is held.
-  // Features beyond the configuration's range, which only unseen files can have, are ignored.
-  // Training
-  // (`batch` given) applies dropout by (seed, batch, position, unit); evaluation (nullopt) does
-  // not.
+  // Quantized activations of the examples with the present weights. Every shard must be held.
+  // Features beyond the configuration's range are ignored: only files that training has not seen
+  // can have them. `batch` as in ActivationQuantizer::encode.
   QuantizedActivations forward(std::span<const ExampleView> examples,
                                std::optional<BatchIndex> batch);
 
-  // Applies the batch's update at `rate`: `gradient` is the whole layer's dh (sum over all output
-  // shards), examples x H, in multiples of 2^gradient_step_log2; units whose code is zero are
-  // masked. `codes` and `examples` are those of the batch's forward pass; of codes only whether
-  // they are zero counts.
+  // Applies the batch's update at `rate`. `gradient` (examples x H) is the sum of the activations'
+  // gradients over all output shards, in multiples of 2^gradient_step_log2. `codes` and `examples`
+  // are as in the batch's forward pass. Units whose quantized activation is zero are masked;
+  // `codes` serves nothing else.
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                 const QuantizedActivations& codes, std::span<const std::int32_t> gradient);
-  // Updates these shards alone, which are held: of `codes` and `gradient` only their units' columns
+  // Updates these shards only. They must be held; only their units' columns of `codes` and
   // count.
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                 const QuantizedActivations& codes, std::span<const std::int32_t> gradient,
                 std::span<const ShardId> shards);
 
-  // Ends a round: returns the shard's sparse update since its last commit, in parts of ascending
-  // rows, and adopts the rounded values.
+  // Ends a round: rounds the changed rows and returns the shard's sparse update since its last
+  // commit, in parts of ascending rows.
   std::vector<SparseUpdate> commit(ShardId shard);
 
   [[nodiscard]] std::uint64_t memory_bytes() const;

@@ -39,7 +39,7 @@ InputShard::InputShard(const ModelConfig& config, const ShardMap& map, ShardId s
 
 void InputShard::touch(std::span<const std::uint32_t> rows) {
   if (open_.rows.empty() && commits_kept_ > 0 && closed_.size() == commits_kept_) {
-    // A round begins, so the oldest copies are of no more use; their memory is.
+    // A round begins: the oldest copies are no longer needed, but their memory is.
     open_ = std::move(closed_.front());
     open_.clear();
     closed_.pop_front();
@@ -50,7 +50,7 @@ void InputShard::touch(std::span<const std::uint32_t> rows) {
     slots_[row] = static_cast<std::uint32_t>(open_.rows.size());
     open_.rows.push_back(row);
   }
-  // All the room at once, of which only what is written becomes memory: growing would copy.
+  // Reserves the most that can be needed: unwritten pages take no memory, and growing would copy.
   if (open_.values.capacity() == 0) open_.values.reserve(weights_.size());
   open_.values.resize(open_.rows.size() * width_);
   open_.states.resize(open_.rows.size());
@@ -97,7 +97,7 @@ Result<void> InputShard::load(const ShardRows& rows) {
     std::copy(values.begin(), values.end(), row(index));
     states_[index] = rows.states[i];
     stored_[index] = 1;
-    // Rows that are loaded are committed.
+    // Loaded rows are committed rows.
     const std::uint32_t slot = slots_[index];
     if (slot == kUntouched) continue;
     std::copy(values.begin(), values.end(), committed(slot).begin());
@@ -172,7 +172,7 @@ void InputShard::end_round() {
     stored_[index] = 1;
   }
   if (commits_kept_ > 0) closed_.push_back(std::exchange(open_, {}));
-  // A round that touched nothing has not made room for its own.
+  // A round without a touched row has not made room for its copies.
   if (closed_.size() > commits_kept_) closed_.pop_front();
   open_.clear();
 }

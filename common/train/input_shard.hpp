@@ -1,7 +1,7 @@
-// The rows of one input shard: weights from each feature (and, last, from the bias) to the shard's
-// hidden neurons, the optimizer's state, and what has changed since the last commit.
-// Different threads may update different rows once `touch` has announced them; everything else is
-// for one thread at a time.
+// The rows of one input shard: weights from each feature, and last from the bias, to the shard's
+// hidden units; the optimizer's state; and copies of the rows changed since the last commit.
+// Different threads may update different rows after touch(); everything else is for one thread at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace gleaner {
 
 class InputShard {
  public:
-  // Every row is made now, so that no access has to ask whether it exists. The shard can be stepped
-  // back by up to `commits_kept` commits.
+  // All rows are allocated here, so that no access has to ask whether a row exists. The shard can
+  // be stepped back by up to `commits_kept` commits.
   InputShard(const ModelConfig& config, const ShardMap& map, ShardId shard, ThreadPool& pool,
              std::uint32_t commits_kept = 0);
 
@@ -35,15 +35,15 @@ class InputShard {
 
   [[nodiscard]] float* row(std::uint32_t row) { return weights_.data() + row * width_; }
 
-  // Asks for the row's cache lines ahead of their use.
+  // Fetches the row's cache lines before they are used.
   void prefetch(std::uint32_t row) const;
 
   [[nodiscard]] float& state(std::uint32_t row) { return states_[row]; }
 
-  // Announces that these rows will change. Must come before their first change in a round.
+  // Announces that these rows will change. Must precede their first change in a round.
   void touch(std::span<const std::uint32_t> rows);
-  // Keeps the row's committed values, if `touch` has just met it for the first time in this round.
-  // To be called once for each row touched, before it is changed.
+  // Copies the row's committed values if this is its first touch() in the round. Must be called
+  // once for each touched row, before the row changes.
   void keep_committed(std::uint32_t row);
 
   Result<void> load(const ShardRows& rows);
@@ -51,10 +51,10 @@ class InputShard {
   [[nodiscard]] std::vector<ShardRows> touched_rows() const;
   std::vector<SparseUpdate> commit(ThreadPool& pool, const Kernels& kernels);
 
-  // Takes back what is not committed, and `commits` commits. False, with nothing changed, when they
-  // are not kept any more.
+  // Undoes changes since the last commit, and the last `commits` commits. Returns false and changes
+  // nothing when these commits are not kept any more.
   bool step_back(std::uint32_t commits);
-  // The digest of the rows that commits have changed, as the store has it. Nothing may be touched.
+  // The digest of the rows that commits have changed, equal to the store's. Requires no touched
   [[nodiscard]] ShardDigest digest(ThreadPool& pool) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
@@ -62,7 +62,7 @@ class InputShard {
  private:
   static constexpr std::uint32_t kUntouched = ~std::uint32_t{0};
 
-  // Rows as they were at a commit, in the order in which they were touched after it.
+  // Rows as they were at a commit, in the order in which they were touched after that commit.
   struct Copies {
     std::vector<std::uint32_t> rows;
     AlignedVector<float> values;  // rows x width
@@ -79,7 +79,7 @@ class InputShard {
   void put_back(const Copies& copies);
   void end_round();
 
-  // That the rows exist and their lists fit.
+  // Checks that the rows exist and their lists have the right sizes.
   [[nodiscard]] Result<void> check(const ShardRows& rows) const;
 
   NeuronRange neurons_;
@@ -87,10 +87,10 @@ class InputShard {
   AlignedVector<float> weights_;
   std::vector<float> states_;
   std::vector<std::uint8_t> stored_;  // 1: a commit has changed the row
-  std::vector<std::uint32_t> slots_;  // place of each row in open_, or kUntouched
-  Copies open_;                       // of rows touched since the last commit
-  std::size_t kept_before_ = 0;       // rows of open_ below this have their values kept
-  std::deque<Copies> closed_;         // as of the commits before, oldest first
+  std::vector<std::uint32_t> slots_;  // index of each row in open_, or kUntouched
+  Copies open_;                       // rows touched since the last commit
+  std::size_t kept_before_ = 0;       // rows of open_ below this have their values copied
+  std::deque<Copies> closed_;         // of earlier commits, oldest first
   std::uint32_t commits_kept_;
   ShardId shard_;
 };

@@ -11,17 +11,17 @@
 namespace gleaner {
 namespace {
 
-// A master has two rounds open.
+// A master has at most two rounds open.
 constexpr std::uint32_t kCommitsKept = 2;
-// The activations of a result: with a bit each for being on, and what is around them, they fit a
-// frame.
+// Bound of a result's activations. Together with one bit per activation and the envelope, they fit
+// a frame.
 constexpr std::uint64_t kActivationsMax = kFrameBytesMax / 5;
 static_assert(kBatchCellsMax <= kActivationsMax, "a batch of every run fits");
 
-// A shard that the layer holds as long as this exists.
+// Keeps a shard in the layer as long as this object exists.
 class HeldInputShard final : public LeasedShard {
  public:
-  // The layer, in which the shard is not held, outlives this.
+  // The layer, which must not hold the shard yet, outlives this object.
   HeldInputShard(InputLayer& layer, ShardId shard) : layer_(layer), shard_(shard) {
     layer_.hold(shard_);
   }
@@ -34,7 +34,7 @@ class HeldInputShard final : public LeasedShard {
     return layer_.load_touched_rows(shard_, rows);
   }
 
-  // The layer begins with all of them.
+  // The layer makes every row in its initial state.
   void load_initial(const ChunkLedger& /*ledger*/) override {}
 
   void finish_loading() override {}
@@ -98,7 +98,7 @@ Result<void> InputTrainer::check_order(const InputStep& step, BatchIndex& next_b
 }
 
 Result<void> InputTrainer::check(const InputUnit& unit) const {
-  std::uint64_t examples = 0;  // whose activations the result will hold
+  std::uint64_t examples = 0;  // examples whose activations the result will hold
   for (const InputStep& step : unit.steps) {
     if (step.kind != InputStep::Kind::kBackward) {
       examples += step.examples;
@@ -177,7 +177,8 @@ Result<void> InputTrainer::update(const InputStep& step, const std::vector<Lease
 
 std::uint64_t InputTrainer::shard_bytes(const ModelConfig& config) {
   const std::uint64_t width = config.hidden / config.input_shards;
-  // Weights, state and place, and the copies of rows touched within a round and the one before.
+  // Weights, state and slot, three times: the row, and its copies of this round and the round
+  // before.
   return (std::uint64_t{config.features} + 1) * 3 * (width + 3) * sizeof(float);
 }
 

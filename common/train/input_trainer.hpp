@@ -1,8 +1,8 @@
-// The input shards a volunteer holds and everything that is computed on them; what ShardTrainer is
-// for output shards. Results depend on the shards' state, the messages and the points alone. One
+// The input shards that a volunteer holds and the computations on them, as ShardTrainer is for
+// output shards. Results depend on the shards' state, the messages and the examples only. One
 // thread at a time; loops run on the pool.
 //
-// Anything a message claims is checked (ranges, sizes, lease, order of steps) and refused with
+// Every claim of a message is checked (ranges, sizes, lease, order of steps) and refused with
 // kProtocol or kStaleLease.
 #pragma once
 
@@ -32,17 +32,17 @@ class InputTrainer final : public LeasedShards {
   ~InputTrainer() override { drop_all(); }
 
   struct UnitOutcome {
-    InputResult result;                // the caller measures `compute_us`
-    std::vector<ShardCommit> commits;  // of rounds whose last update the unit did
+    InputResult result;                // without `compute_us`, which the caller measures
+    std::vector<ShardCommit> commits;  // of rounds whose last update the unit made
   };
 
-  // That the unit's steps are of this run. To be asked before their points are looked for.
+  // Checks that the unit's steps belong to this run. Must precede the search for their examples.
   Result<void> check_steps(const InputUnit& unit) const;
-  // That it can be run now: every lease is loaded, and the steps follow from where the shards
-  // stand. Requires check_steps(unit).
+  // Checks that the unit can run now: every lease is loaded, and the steps follow from the shards'
+  // next batch. Requires check_steps(unit).
   Result<void> check(const InputUnit& unit) const;
-  // Requires check(unit). `examples` are those of each step, without labels. Malformed gradients
-  // are refused; the shards are unspecified then.
+  // Requires check(unit). `examples` has the examples of each step, without labels. Refuses
+  // malformed gradients; the shards are unspecified then.
   Result<UnitOutcome> run(const InputUnit& unit,
                           std::span<const std::span<const ExampleView>> examples);
 
@@ -50,7 +50,7 @@ class InputTrainer final : public LeasedShards {
     return layer_.memory_bytes() + LeasedShards::memory_bytes();
   }
 
-  // Estimate of what holding a shard of this configuration takes.
+  // Estimated bytes of a held shard of this configuration.
   static std::uint64_t shard_bytes(const ModelConfig& config);
 
  private:

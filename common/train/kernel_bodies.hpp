@@ -1,7 +1,7 @@
-// The table of kernels, which are written once over a vector of sixteen floats: training,
-// projections and vector loops in the files that this one includes, exact scores and commits here.
-// Each instruction set's file defines `Vec` in gleaner's unnamed namespace and then includes this
-// file, so that all levels share the order of operations and none shares machine code. README.md
+// The table of kernels, written once over `Vec`, a vector of sixteen floats. kernel_vectors.hpp has
+// the vector loops, the logistic function and the projections; this file has training, exact scores
+// and commits. Each instruction set's file defines `Vec` in an unnamed namespace and then includes
+// this file: all levels share the order of operations, and none shares machine code. KERNELS.md
 // states the orders.
 #pragma once
 
@@ -17,12 +17,11 @@ namespace gleaner {
 
 // Training of rows of the output layer: logits, gradients and updates of one batch.
 //
-// Loops over arrays of vectors that shall live in registers are unrolled by pragma: without it, GCC
-// unrolls them too late to keep the arrays out of memory.
+// Pragmas unroll the loops over arrays of vectors that must stay in registers: GCC itself unrolls
+// them too late to keep the arrays out of memory.
 
 namespace {
 
-// One row of the work.
 struct RowView {
   float* weights;
   const ActivePair* pairs;
@@ -38,7 +37,7 @@ RowView row_view(const RowsTraining& work, std::size_t index) {
 }
 
 // z = scale * (w c) + b of `Count` pairs of the row, at most four, side by side to hide latency.
-// Writes four logits.
+// Always writes four logits.
 template <std::size_t Count>
 void some_logits(const RowsTraining& work, const RowView& row, std::size_t first, float bias) {
   const std::uint8_t* codes[Count];
@@ -92,8 +91,9 @@ std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
   return loss;
 }
 
-// Backward over `Blocks` vectors of the row's columns, which stay in registers over its examples:
-// the row's gradient, and its share of its examples' gradients by the weights as they are.
+// Backward over `Blocks` vectors of the row's columns, which stay in registers over all examples:
+// computes the row's gradient, and adds to its examples' gradients by the weights before the
+// update.
 template <std::size_t Blocks>
 void row_backward(const RowsTraining& work, const RowView& row, std::size_t column,
                   float* gradient) {
@@ -144,8 +144,8 @@ void row_gradients(const RowsTraining& work, const RowView& row, float* gradient
 constexpr float kOnes[4] = {1.0F, 1.0F, 1.0F, 1.0F};
 constexpr float kNoBiases[4] = {};
 
-// Sums of squares of `count` gradients, at most kRowsPerStep, by four side by side to hide latency;
-// those of further ones up to a multiple of four are of whatever is there.
+// Sums of squares of `count` gradients, at most kRowsPerStep, four side by side to hide latency.
+// Squares beyond `count`, up to a multiple of four, are computed from unspecified values.
 void gradient_squares(const float* gradients, std::size_t width, std::size_t count,
                       float* squares) {
   for (std::size_t k = 0; k < count; k += 4) {
@@ -162,7 +162,7 @@ void gradient_squares(const float* gradients, std::size_t width, std::size_t cou
   }
 }
 
-// Gradients, updates and biases of at most kRowsPerStep rows from `first` on.
+// Gradients, updates and biases of `count` rows (at most kRowsPerStep) from row `first` on.
 void train_some_rows(const RowsTraining& work, std::size_t first, std::size_t count,
                      const RmsRule& rule) {
   float bias_gradients[kRowsPerStep];
@@ -170,7 +170,8 @@ void train_some_rows(const RowsTraining& work, std::size_t first, std::size_t co
   float states[kRowsPerStep] = {};
   float factors[kRowsPerStep];
   for (std::size_t k = 0; k < count; ++k) {
-    // The next call's rows travel from memory to the second level behind this arithmetic.
+    // Brings the rows of the next call from memory to the second cache level during this
+    // arithmetic.
     if (first + k < work.rows_after) {
       const float* ahead = work.weights + work.rows[work.row_count + first + k] * work.width;
       for (std::size_t i = 0; i < work.width; i += kWidth) __builtin_prefetch(ahead + i, 0, 2);
@@ -204,8 +205,7 @@ void train_some_rows(const RowsTraining& work, std::size_t first, std::size_t co
   }
 }
 
-// A row is read by nobody but itself within a batch, so all rows may go forward before any of them
-// goes backward.
+// Within a batch no row reads another row, so all rows may go forward before any row goes backward.
 template <typename PairLoss>
 std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
   if (work.row_count == 0) return 0;

@@ -1,5 +1,5 @@
-// One operation over whole vectors of floats or integers. Included by kernel_bodies.hpp, as it is:
-// once a level, with that level's `Vec`.
+// Kernels that are one operation over whole vectors of floats or integers. kernel_bodies.hpp
+// includes this file once per level, with that level's `Vec`.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::size_t kWidth = 16;  // floats of a Vec
-// How many rows before its use a row is fetched from memory.
+// A row is fetched from memory this number of rows before its use.
 constexpr std::size_t kPrefetchRows = 4;
 
 float dot_kernel(const float* a, const float* b, std::size_t n) {
@@ -33,8 +33,7 @@ float sum_of_squares_kernel(const float* x, std::size_t n) {
   return dot_kernel(x, x, n);
 }
 
-// Sixteen rows' steps at once: a square root and two divisions, one after the other, are long to
-// wait for.
+// Steps of sixteen rows at once: a square root and two divisions in sequence have a long latency.
 void rms_steps_kernel(const RmsRule& rule, const float* squares, std::size_t n, float* states,
                       float* factors) {
   const Vec mean = Vec::div(Vec::load(squares), Vec::broadcast(static_cast<float>(n)));
@@ -54,7 +53,7 @@ void dequantise_kernel(float scale, const std::uint8_t* codes, float* values, st
   }
 }
 
-// Sixteen integers; GCC makes of them what the instruction set has.
+// Sixteen integers. GCC maps them to what the instruction set has.
 using Words = std::uint32_t __attribute__((vector_size(64), aligned(4), may_alias));
 
 void round_gradient_kernel(const GradientRounding& work) {
@@ -86,12 +85,11 @@ void round_gradient_kernel(const GradientRounding& work) {
 
 }  // namespace
 
-// Projections of quantized activations and rows, for hashing. Included by kernel_bodies.hpp, as it
-// is: once a level, with that level's `Vec`.
+// Projections of quantized activations and rows, for hashing.
 
 namespace {
 
-// The levels of a Walsh-Hadamard transform that combine vectors, from `distance` on.
+// The levels of a Walsh-Hadamard transform that combine vectors, starting at `distance`.
 void hadamard_between(Vec* values, std::size_t count, std::size_t distance) {
   for (; distance < count; distance *= 2) {
     for (std::size_t first = 0; first < count; first += 2 * distance) {
@@ -104,7 +102,7 @@ void hadamard_between(Vec* values, std::size_t count, std::size_t distance) {
   }
 }
 
-// The levels from `Distance` on, of `Count` vectors that stay in registers.
+// The levels starting at `Distance`, over `Count` vectors that stay in registers.
 template <std::size_t Count, std::size_t Distance>
 [[gnu::always_inline]] inline void hadamard_within(Vec* x) {
   if constexpr (Distance < Count) {
@@ -119,7 +117,7 @@ template <std::size_t Count, std::size_t Distance>
   }
 }
 
-// The lower levels, of as many vectors as fit the registers: within vectors, then between them.
+// The lower levels, over `Count` vectors in registers: within each vector, then between vectors.
 template <std::size_t Count>
 void hadamard_start(const SignProjections& projections, std::size_t first, const float* row,
                     std::size_t column, Vec* values) {
@@ -139,7 +137,7 @@ void hadamard_start(const SignProjections& projections, std::size_t first, const
 
 constexpr std::size_t kProjectionVectorsMax = 4096 / kWidth;
 
-// `Count` vectors of the row at a time fit the registers; it divides a block.
+// Works on `Count` vectors of the row at a time, which fit the registers. `Count` divides a block.
 template <std::size_t Count>
 void project_row(const SignProjections& projections, const float* row, std::uint16_t* bits) {
   const std::size_t vectors = projections.block / kWidth;

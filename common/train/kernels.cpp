@@ -17,7 +17,7 @@ namespace gleaner {
 namespace {
 
 #if defined(GLEANER_X86_KERNELS)
-// Not a name that every compiler's __builtin_cpu_supports knows.
+// Not every compiler's __builtin_cpu_supports knows this name.
 bool has_f16c() {
   unsigned eax = 0;
   unsigned ebx = 0;
@@ -53,7 +53,7 @@ std::string available_names() {
   return names;
 }
 
-// Null until something asks for the table or chooses one.
+// Null until the table is asked for or chosen.
 std::atomic<const Kernels*> default_table{nullptr};
 
 }  // namespace

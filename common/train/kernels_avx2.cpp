@@ -22,7 +22,7 @@ struct Vec {
 
   static Vec load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
 
-  // Widened on their way from memory.
+  // Loads eight bytes and widens them.
   static __m256 eight_bytes(const std::uint8_t* p) {
     return _mm256_cvtepi32_ps(
         _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
@@ -129,7 +129,7 @@ struct Vec {
                   biases, sums);
   }
 
-  // Three levels within eight lanes.
+  // The three levels within eight lanes.
   static __m256 hadamard_eight(__m256 x) {
     const __m256 ones = _mm256_set1_ps(1.0F);
     const __m256 minus = _mm256_set1_ps(-1.0F);
@@ -153,8 +153,8 @@ struct Vec {
   }
 };
 
-// The instruction wants unsigned codes, so 128 is added to each (kCodeOffset), which adds the
-// projection's threshold to its sum. 128 columns of at most 255 add up to 32,640: 16 bits suffice.
+// The instruction takes unsigned codes. Adding 128 (kCodeOffset) to each code adds the projection's
+// threshold to its sum. 128 columns of at most 255 add up to 32,640, which fits 16 bits.
 constexpr std::size_t kColumnsPerSpill = 128;
 
 void project_codes_kernel(const SignProjections& projections, const std::uint8_t* codes,

@@ -95,8 +95,8 @@ struct Vec {
                   biases, sums);
   }
 
-  // One level: `swapped` has each lane's partner, from which lanes in `minus` are subtracted and to
-  // which the others are added; times one or minus one is exact.
+  // One level. `swapped` has each lane's partner: lanes in `minus` are subtracted from their
+  // partners, other lanes are added. Multiplying by one or minus one is exact.
   static __m512 butterfly(__m512 x, __m512 swapped, __mmask16 minus) {
     const __m512 signs = _mm512_mask_blend_ps(minus, _mm512_set1_ps(1.0F), _mm512_set1_ps(-1.0F));
     return _mm512_fmadd_ps(signs, x, swapped);
@@ -114,8 +114,8 @@ struct Vec {
   }
 };
 
-// The instruction wants unsigned codes, so 128 is added to each (kCodeOffset), which adds the
-// projection's threshold to its sum. 128 columns of at most 255 add up to 32,640: 16 bits suffice.
+// The instruction takes unsigned codes. Adding 128 (kCodeOffset) to each code adds the projection's
+// threshold to its sum. 128 columns of at most 255 add up to 32,640, which fits 16 bits.
 constexpr std::size_t kColumnsPerSpill = 128;
 
 void project_codes_kernel(const SignProjections& projections, const std::uint8_t* codes,

@@ -1,4 +1,4 @@
-// Portable kernels: the reference for all others, and what other architectures run.
+// Portable kernels: the reference for all levels, and the only level of other architectures.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -43,7 +43,7 @@ struct Vec {
     for (int l = 0; l < 16; ++l) p[l] = lane[l];
   }
 
-  // To nearest, ties to even: the default rounding mode, which nothing here changes.
+  // To nearest, ties to even: the default rounding mode, which the program never changes.
   void store_rounded(std::int32_t* p) const {
     for (int l = 0; l < 16; ++l) p[l] = static_cast<std::int32_t>(std::lrintf(lane[l]));
   }
@@ -53,7 +53,7 @@ struct Vec {
     for (int l = 0; l < 16; ++l) sums[l] += std::bit_cast<std::uint32_t>(lane[l]);
   }
 
-  // The sum of the first `lanes` of them.
+  // The sum of the first `lanes` lanes, each rounded.
   std::int64_t sum_rounded(std::size_t lanes) const {
     std::int64_t sum = 0;
     for (std::size_t l = 0; l < lanes; ++l) sum += std::lrintf(lane[l]);
@@ -90,7 +90,7 @@ struct Vec {
     return each([&](int l) { return a.lane[l] / b.lane[l]; });
   }
 
-  // As the instructions of x86 have it: b when neither is smaller (greater).
+  // As in x86 instructions: the result is b when neither is smaller (greater).
   static Vec min(const Vec& a, const Vec& b) {
     return each([&](int l) { return a.lane[l] < b.lane[l] ? a.lane[l] : b.lane[l]; });
   }

@@ -10,8 +10,8 @@
 namespace gleaner {
 namespace {
 
-// Chunks are about kRowsPerChunkBytes of rows; a grant that promises more chunks than the shard has
-// rows, twice over, is not one of ours.
+// Chunks hold about kRowsPerChunkBytes of rows. No correct master promises more than twice as many
+// chunks as the shard has rows.
 std::uint64_t chunks_max(std::uint64_t rows) {
   return 2 * rows + 2;
 }
@@ -123,7 +123,8 @@ Result<void> LeasedShards::begin_load(const LeaseGrant& grant) {
   }
   if (auto checked = check_grant(grant, config_, map_, plan_); !checked) return checked;
   const auto held = holdings_.find(lease.shard);
-  // An offered shard is of an earlier connection, perhaps to a master that counted its own epochs.
+  // An offered shard belongs to an earlier connection, perhaps to a master that counted its own
+  // epochs.
   if (held != holdings_.end() && !held->second->is_offered &&
       raw(held->second->lease.epoch) > raw(lease.epoch)) {
     return stale_lease(lease);
@@ -206,7 +207,7 @@ Result<ShardReady> LeasedShards::adopt(const LeaseGrant& grant) {
 
 void LeasedShards::drop(const LeaseRef& lease) {
   const auto held = holdings_.find(lease.shard);
-  // A late revocation of an earlier lease must not take the present one.
+  // A late revocation of an earlier lease must not drop the shard under its present lease.
   if (held == holdings_.end() || raw(held->second->lease.epoch) > raw(lease.epoch)) return;
   ++version_;
   holdings_.erase(held);

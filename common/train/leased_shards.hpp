@@ -1,8 +1,8 @@
 // The shards of one layer that a volunteer holds, each under its lease: being loaded, loaded, or
-// stepped back and offered. What a lease allows is decided here for all layers; a trainer derives
-// from this, makes the shards and computes on them. One thread at a time.
+// stepped back and offered. This class decides for all layers what a lease allows. A trainer
+// derives from it, makes the shards and computes on them. One thread at a time.
 //
-// Anything a message claims is checked and refused with kProtocol or kStaleLease; a refused call
+// Every claim of a message is checked and refused with kProtocol or kStaleLease; a refused call
 // changes nothing.
 #pragma once
 
@@ -24,31 +24,30 @@
 
 namespace gleaner {
 
-// The error for a message that no master of ours sends.
+// The error for a message that no correct master sends.
 template <typename... Args>
 Error refuse(fmt::format_string<Args...> format, Args&&... args) {
   return {ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-// Which chunks of a grant have come. Chunks come from a peer, so each is checked in full before
-// anything of it is used; a refused one changes nothing. One thread.
-
-// Checks a grant against the run: a shard that exists, counts of the right size, a position that
-// fits its checkpoint.
+// Checks a grant against the run: the shard exists, counts have the right size, and the position
+// fits the checkpoint.
 Result<void> check_grant(const LeaseGrant& grant, const ModelConfig& config, const ShardMap& map,
                          const RunPlan& plan);
 
+// Records which chunks of a grant have arrived. Chunks come from a peer: each is checked in full
+// before any of it is used, and a refused chunk changes nothing. One thread.
 class ChunkLedger {
  public:
   // Requires check_grant(grant). Borrows configuration and map.
   ChunkLedger(const LeaseGrant& grant, const ModelConfig& config, const ShardMap& map);
 
-  // Notes the chunk. Refuses one out of range, one that came before, and rows that do not fit.
+  // Records the chunk. Refuses an index out of range, a repeated chunk, and rows that do not fit.
   Result<void> accept(const ShardChunk& chunk);
-  // Names a chunk that has not come.
+  // The error names a missing chunk.
   [[nodiscard]] Result<void> check_complete() const;
 
-  // Rows of a checkpoint, not of a hand-over on top of it.
+  // Whether the chunk has rows of the checkpoint, not of a hand-over on top of it.
   [[nodiscard]] bool is_base(std::uint32_t chunk) const { return chunk < base_chunks_; }
 
   // Whether a chunk of the checkpoint held the row.
@@ -68,23 +67,23 @@ class ChunkLedger {
   std::vector<std::uint8_t> has_overlay_;  // rows
 };
 
-// A shard as LeasedShards loads it and steps it back. It begins as the initial one.
+// A shard that LeasedShards can load and step back. It begins in the initial state.
 class LeasedShard {
  public:
   virtual ~LeasedShard() = default;
 
-  // Rows of a checkpoint; then those of the initial shard that the ledger has not seen; then rows
-  // that have moved on from the checkpoint. Rows have been checked (check_rows).
+  // Loading: rows of a checkpoint, then initial values for all rows that the ledger has not seen,
+  // then rows changed since the checkpoint. The rows have been checked (check_rows).
   virtual Result<void> load(const ShardRows& rows) = 0;
   virtual void load_initial(const ChunkLedger& ledger) = 0;
   virtual Result<void> load_touched(const ShardRows& rows) = 0;
-  // After the last row, and after a step back.
+  // Called after the last row, and after a step back.
   virtual void finish_loading() = 0;
-  // False, with nothing changed, when it cannot go `commits` commits back.
+  // Returns false and changes nothing when the shard cannot go `commits` commits back.
   [[nodiscard]] virtual bool step_back(std::uint32_t commits) = 0;
-  // The state beyond its last commit, in parts, at least one.
+  // The rows changed since the last commit, in at least one part.
   [[nodiscard]] virtual std::vector<ShardRows> touched_rows() const = 0;
-  // As a store has the shard. Requires that nothing is touched since its last commit.
+  // Equal to the store's digest. Requires no change since the last commit.
   [[nodiscard]] virtual ShardDigest digest() const = 0;
   [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
 };
@@ -95,21 +94,21 @@ class LeasedShards {
   LeasedShards(const LeasedShards&) = delete;
   LeasedShards& operator=(const LeasedShards&) = delete;
 
-  // Loading: begin, then each chunk once in any order, then finish. A shard being loaded or loaded
-  // already under an earlier lease is replaced; it goes before the new one is made, so that the
-  // machine need not hold both.
+  // Loading: begin, then each chunk once in any order, then finish. begin_load() drops the shard's
+  // state under an earlier lease before it makes the new one, so that the machine need not hold
+  // both.
   Result<void> begin_load(const LeaseGrant& grant);
   Result<void> load_chunk(const ShardChunk& chunk);
   Result<ShardReady> finish_load(const LeaseRef& lease);
 
-  // Steps every loaded shard back to `checkpoint` and returns those, ascending. Shards that cannot
-  // go there and shards being loaded are forgotten. No earlier lease counts any more: a shard is
-  // adopted, replaced or dropped.
+  // Steps every loaded shard back to `checkpoint` and returns these shards, ascending. Forgets
+  // shards that cannot go back and shards being loaded. Earlier leases become invalid: the master
+  // adopts, replaces or drops each shard.
   std::vector<OfferedShard> step_back(RoundIndex checkpoint);
   // Puts a shard that was stepped back under the grant's lease, ready to be trained. Requires a
-  // grant that is held, as of the shard's checkpoint.
+  // grant for a held shard, as of the shard's checkpoint.
   Result<ShardReady> adopt(const LeaseGrant& grant);
-  // Forgets the shard, whatever its state; unknown ones are ignored.
+  // Forgets the shard in any state. Ignores an unknown lease.
   void drop(const LeaseRef& lease);
 
   void drop_all() {
@@ -117,7 +116,7 @@ class LeasedShards {
     holdings_.clear();
   }
 
-  // The shard's state beyond its last commit, in parts; then forgets the shard.
+  // Returns the rows changed since the last commit, in parts, and forgets the shard.
   Result<std::vector<HandOver>> hand_over(const LeaseRef& lease);
 
   [[nodiscard]] std::vector<LeaseRef> leases() const;
@@ -130,13 +129,12 @@ class LeasedShards {
     LeaseRef lease;
     RoundIndex base_round = 0;  // checkpoint of the shard's last commit
     BatchIndex next_batch = 0;
-    std::shared_ptr<LeasedShard> shard;    // a thread that trains it has it as well
+    std::shared_ptr<LeasedShard> shard;    // shared with the thread that trains it
     std::unique_ptr<ChunkLedger> loading;  // null once loaded
-    std::vector<ShardRows> overlays;       // loaded last, as they need the base beneath them
+    std::vector<ShardRows> overlays;       // loaded last, on top of the base
     bool is_offered = false;               // stepped back; the lease is an earlier one
   };
 
-  // Holds output shards, or input shards.
   LeasedShards(const ModelConfig& config, bool are_output)
       : config_(config), map_(config_), plan_(config_), are_output_(are_output) {}
 
@@ -145,17 +143,17 @@ class LeasedShards {
 
   // The loaded shards under exactly these leases.
   [[nodiscard]] Result<std::vector<Holding*>> find_loaded(std::span<const LeaseRef> leases) const;
-  // As find_loaded(); the shards must stand before `batch`, a unit's first.
+  // As find_loaded(); the shards must also stand before `batch`, the unit's first batch.
   [[nodiscard]] Result<std::vector<Holding*>> find_at(std::span<const LeaseRef> leases,
                                                       BatchIndex batch) const;
-  // The shard has ended `round` with this update: appends its commit.
+  // Notes that the shard has ended `round` with the update `parts`, and appends its commit.
   static void end_round(Holding& holding, RoundIndex round, std::vector<SparseUpdate> parts,
                         std::vector<ShardCommit>& commits);
 
-  // All that are loaded under a lease that counts, ascending.
+  // All shards loaded under a valid lease, ascending.
   [[nodiscard]] std::vector<Holding*> loaded() const;
 
-  // Their shards, which the trainer made as `Shard`.
+  // The shards of these holdings, which the trainer made as `Shard`.
   template <typename Shard>
   static std::vector<Shard*> shards_of(std::span<Holding* const> held) {
     std::vector<Shard*> shards;
@@ -163,7 +161,7 @@ class LeasedShards {
     return shards;
   }
 
-  // Counts up whenever what loaded() says may have changed.
+  // Grows whenever the result of loaded() may have changed.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
   const ModelConfig config_;

@@ -12,7 +12,7 @@
 namespace gleaner {
 namespace {
 
-// Parts into which a shard's rows are cut, a thread: they take unequal time.
+// Parts of a shard per thread: more than one, since parts take unequal time.
 constexpr std::size_t kPartsPerThread = 4;
 
 std::uint32_t cut(std::size_t count, std::size_t part, std::size_t parts) {
@@ -165,7 +165,7 @@ void OutputLayer::round_some_gradients(std::size_t batch, ExampleRange examples,
                                      .sum_count = mine.sums.size(),
                                      .addend = counts_[batch].at(example, place) * addend,
                                      .check = check.data()});
-    // The first worker has it all now. What the shard added is the difference.
+    // The first worker now has the sum of all. The difference is the part that the shard added.
     for (std::size_t l = 0; l < kCheckWords; ++l) {
       const std::size_t at = example * kCheckWords + l;
       std::uint32_t before = 0;

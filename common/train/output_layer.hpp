@@ -1,9 +1,9 @@
-// The output shards that a volunteer holds, trained together: one set of hash tables over all of
-// them, in which each example's neurons are looked up once, and lists of pairs that run through all
-// shards. What a shard comes to is the same whichever other shards are here.
+// The output shards that a volunteer holds, trained together. One set of hash tables covers all of
+// them, so an example's neurons are looked up once; lists of pairs run through all shards. A
+// shard's result does not depend on which other shards are held.
 //
-// A step: the active sets of all examples, divided among threads by examples; the pair lists; then
-// a thread for each shard trains it and ends its gradients, as long as there are shards for all
+// A step first divides the examples among threads to choose active sets, then makes the pair lists.
+// Then each thread trains whole shards and ends their gradients, as long as there are shards for
 // threads; the shards left over are trained one by one by all threads.
 //
 // One caller at a time; loops run on the pool.
@@ -23,17 +23,17 @@ namespace gleaner {
 
 class OutputLayer {
  public:
-  // `scratch` is one for each of the pool's threads; all outlive the layer.
+  // `scratch` has one entry per thread of the pool. All arguments outlive the layer.
   OutputLayer(const ShardContext& context, ThreadPool& pool, std::span<ShardScratch> scratch);
 
-  // Makes these, ascending, the shards that are held. They are loaded, and outlive the layer or
-  // the next call.
+  // Holds these loaded shards, ascending. They must outlive the layer or live until the next call.
+  // Holds these loaded shards, ascending. They must outlive the layer or live until the next call.
   void hold(std::span<OutputShard* const> shards);
 
-  // Codes of rows have changed: the tables are rebuilt before the next step.
+  // Notes that hash codes have changed: the tables are rebuilt before the next step.
   void mark_codes_changed() { are_tables_stale_ = true; }
 
-  // Rebuilds the tables now, if codes have changed.
+  // Rebuilds the tables now if hash codes have changed.
   void rebuild_tables();
 
   // Trains some of the shards that are held, ascending, on these batches, kFusedBatches at most,
@@ -57,7 +57,7 @@ class OutputLayer {
   [[nodiscard]] const HashTables& tables() const { return tables_; }
 
   // For tests and benches: the rows that examples of fused batch `index` chose in the last step, in
-  // one of the shards that it trained. Requires a pool of one thread.
+  // a shard that the step trained. Requires a pool of one thread.
   [[nodiscard]] std::span<const std::uint32_t> rows(std::size_t index, std::size_t shard) const {
     return lists_[index].rows(parts_begin_[shard]);
   }
@@ -68,13 +68,13 @@ class OutputLayer {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
-  // Notes which shards a step trains, and divides their rows among threads.
+  // Notes which shards the step trains, and divides their rows among threads.
   void divide(std::span<OutputShard* const> shards);
-  // Chooses the neurons of fused batch `index`, and makes its lists.
+  // Chooses the rows of fused batch `index` and makes its pair lists.
   void choose(const ShardBatch& batch, std::size_t index);
   void train_shard(std::span<const ShardBatch> batches, OutputShard& shard, std::size_t index,
                    std::span<ShardOutcome> outcomes, Team team);
-  // Ends the shard's part of the gradients, the sums of which all workers of the team hold.
+  // Ends the shard's part of the gradients, which all threads of the team have summed.
   void round_gradients(std::span<const ShardBatch> batches, std::size_t place,
                        std::span<ShardOutcome> outcomes, Team team);
   void round_some_gradients(std::size_t batch, ExampleRange examples, std::size_t place, Team team,
@@ -83,17 +83,17 @@ class OutputLayer {
   ShardContext context_;
   ThreadPool& pool_;
   std::span<ShardScratch> scratch_;
-  std::vector<OutputShard*> shards_;  // held
-  std::vector<HeldShard> held_;       // the same
+  std::vector<OutputShard*> shards_;  // the held shards
+  std::vector<HeldShard> held_;       // the same shards, as the chooser takes them
   HashTables tables_;
   bool are_tables_stale_ = true;
   // For the shards that the step trains, in order: where their parts begin, and the end of the
   // last.
   std::vector<std::size_t> parts_begin_;
   std::vector<RowPart> parts_;
-  std::vector<ActiveSets> sets_;     // of the batch whose lists are being made, part by part
-  std::vector<PairLists> lists_;     // of fused batches
-  std::vector<ShardCounts> counts_;  // of the same
+  std::vector<ActiveSets> sets_;     // of the batch whose lists are being made
+  std::vector<PairLists> lists_;     // one per fused batch
+  std::vector<ShardCounts> counts_;  // one per fused batch
   std::vector<ShardOutcome> part_outcomes_;
 };
 

@@ -38,12 +38,12 @@ void OutputRows::write(std::uint32_t row, std::span<const float> values, float s
 void OutputRows::touch(std::uint32_t row) {
   if (slots_[row] != kUntouched) return;
   if (closed_.size() == kClosedRoundsKept) {
-    // A round begins, so the oldest copies are of no more use; their memory is.
+    // A round begins: the oldest copies are no longer needed, but their memory is.
     open_ = std::move(closed_.front());
     open_.clear();
     closed_.erase(closed_.begin());
   }
-  // All the room at once, of which only what is written becomes memory: growing would copy.
+  // Reserves the most that can be needed: unwritten pages take no memory, and growing would copy.
   if (open_.weights.capacity() == 0) open_.reserve(rows(), hidden_);
   slots_[row] = static_cast<std::uint32_t>(open_.rows.size());
   const float* values = weights(row);
@@ -83,7 +83,7 @@ void OutputRows::commit_row(std::uint32_t row, SparseUpdate& update, const Kerne
     update.states.push_back(states_[row]);
   } else {
     update.levels.resize(before);
-    // Adding a zero would turn a weight of -0 into +0, which the store will not see.
+    // Adding a zero would turn a weight of -0 into +0, and the store would not see that change.
     std::copy_n(open_.weights.data() + slot * hidden_, hidden_, weights(row));
     biases_[row] = open_.biases[slot];
   }
@@ -92,7 +92,7 @@ void OutputRows::commit_row(std::uint32_t row, SparseUpdate& update, const Kerne
 void OutputRows::end_commit() {
   std::fill(slots_.begin(), slots_.end(), kUntouched);
   closed_.push_back(std::exchange(open_, {}));
-  // A round that touched nothing has not made room for its own.
+  // A round without a touched row has not made room for its copies.
   if (closed_.size() > kClosedRoundsKept) closed_.erase(closed_.begin());
 }
 

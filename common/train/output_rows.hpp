@@ -1,13 +1,13 @@
-// The rows of an output shard: weights, bias and optimizer state, and, for each row touched since
-// the last commit, a copy of what was committed, so that the commit can send differences. The
-// copies outlive the commit: they are the way back to the checkpoint before it.
+// The rows of an output shard: weights, bias and optimizer state. For each row touched since the
+// last commit there is a copy of its committed values, so that the commit can send differences. The
+// copies outlive the commit and allow a step back to the checkpoint before it.
 //
-// How far back: to the last commit and the one before while a round is open, to two commits before
-// until the first row of the round after is touched. A master has two rounds open at most, so that
-// is as far as its checkpoint can lie behind.
+// While a round is open, the shard can step back to the last commit and the one before. Until the
+// first touch after a commit, it can go two commits back. A master has at most two rounds open, so
+// its checkpoint is never farther behind.
 //
-// Different rows may be trained by different threads only after touch(); touch() itself, commit and
-// the rest are for one thread.
+// Different threads may train different rows after touch(). All member functions, touch() among
+// them, are for one thread.
 #pragma once
 
 #include <cstdint>
@@ -50,19 +50,19 @@ class OutputRows {
   void read(std::uint32_t row, std::span<float> values) const;
   void write(std::uint32_t row, std::span<const float> values, float state);
 
-  // Keeps the row's committed values if it is touched for the first time since the last commit.
-  // Must precede any change of the row.
+  // Copies the row's committed values if this is its first touch since the last commit. Must
+  // precede any change of the row.
   void touch(std::uint32_t row);
 
   // Rows touched since the last commit, ascending.
   [[nodiscard]] std::vector<std::uint32_t> touched() const;
 
-  // Rounds a touched row to its committed values plus what `update` can express, and appends it
-  // there, except for its codes. A row in which nothing changed (all differences round to zero and
-  // the state is the committed one) is left out.
+  // Rounds a touched row to its committed values plus a difference that `update` can express, and
+  // appends the difference to `update`. Hash codes are not appended. An unchanged row (all
+  // differences round to zero and the state is the committed one) is left out.
   void commit_row(std::uint32_t row, SparseUpdate& update, const Kernels& kernels);
 
-  // The touched rows as they stand, in parts, at least one. `append_codes(row, part)` appends a
+  // The touched rows, in at least one part. `append_codes(row, part)` appends a row's `codes` hash
   // row's `codes` codes and whether they are stale.
   template <typename AppendCodes>
   [[nodiscard]] std::vector<ShardRows> touched_parts(std::size_t codes,
@@ -83,21 +83,20 @@ class OutputRows {
     return parts;
   }
 
-  // Ends a round: the rows as they stand are the committed ones.
+  // Ends a round: the present rows become the committed ones.
   void end_commit();
 
-  // Puts every row back to what it was before the last `commits` commits, and 0 undoes only what
+  // Undoes the changes since the last commit, and the last `commits` commits. Returns the rows that
   // was touched since. Returns the rows put back, in no order; nullopt, and nothing is changed,
-  // when the way back is not known.
+  // back so far.
   std::optional<std::vector<std::uint32_t>> step_back(std::uint32_t commits);
 
-  // Whether a store that folded the shard's commits has the row: a commit changed it.
+  // Whether the store has the row: a commit has changed it.
   [[nodiscard]] bool is_stored(std::uint32_t row) const { return stored_[row] != 0; }
 
   void mark_stored(std::uint32_t row) { stored_[row] = 1; }
 
-  // The digest of the shard at its last commit, as a store has it. Requires that nothing is touched
-  // since.
+  // The digest of the shard at its last commit, equal to the store's. Requires no touched row.
   [[nodiscard]] ShardDigest digest(ShardId shard) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
@@ -125,9 +124,9 @@ class OutputRows {
   std::vector<float> biases_;
   std::vector<float> states_;
   std::vector<std::uint8_t> stored_;
-  std::vector<std::uint32_t> slots_;  // row -> its place in open_, or kUntouched
-  Copies open_;                       // as of the last commit
-  std::vector<Copies> closed_;        // as of the commits before, oldest first; two at most
+  std::vector<std::uint32_t> slots_;  // index of each row in open_, or kUntouched
+  Copies open_;                       // values at the last commit
+  std::vector<Copies> closed_;        // values at earlier commits, oldest first; at most two
 };
 
 }  // namespace gleaner

@@ -18,8 +18,8 @@ RmsRule rule_of(const ModelConfig& config, float rate) {
           config.epsilon};
 }
 
-// Rows trained together: few enough that their weights are still in the first cache level when they
-// go backward, enough that their pairs fill vectors.
+// Rows trained together: few enough that their weights stay in the first cache level until they go
+// backward, and enough that their pairs fill vectors.
 constexpr std::size_t kBlockRows = 32;
 constexpr std::size_t kBlockPairs = 1024;
 
@@ -95,7 +95,7 @@ void OutputShard::finish_loading(Team team) {
   hash_rows(missing, team);
 }
 
-// A part's rows of one batch in blocks, of which each is trained before the next.
+// Walks through a part's rows of one batch in blocks. Each block is trained before the next one.
 class OutputShard::BlockWalk {
  public:
   BlockWalk(const RowsTraining& work, const RmsRule& rule, const LossKernels& loss,
@@ -112,7 +112,7 @@ class OutputShard::BlockWalk {
 
   [[nodiscard]] bool is_done() const { return rows_done_ == rows_.size(); }
 
-  // The first row of the next block; not when it is done.
+  // The first row of the next block. Requires that a block is left.
   [[nodiscard]] std::uint32_t first_row() const { return rows_[rows_done_]; }
 
   [[nodiscard]] std::uint32_t last_row() const {
@@ -133,7 +133,7 @@ class OutputShard::BlockWalk {
   }
 
  private:
-  // The next block: where the pairs of each of its rows end.
+  // Measures the next block: where the pairs of each of its rows end.
   void measure() {
     const std::span<const std::uint32_t> ends = pair_ends_.subspan(rows_done_);
     block_ends_->clear();
@@ -273,7 +273,7 @@ std::vector<SparseUpdate> OutputShard::commit(Team team) {
 bool OutputShard::step_back(std::uint32_t commits) {
   const auto rows = rows_.step_back(commits);
   if (!rows) return false;
-  // A committed row's codes are a function of its weights, so they need no copies.
+  // Hash codes of a committed row follow from its weights, so they need no copies.
   for (const std::uint32_t row : *rows) stale_[row] = 1;
   return true;
 }

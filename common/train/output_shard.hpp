@@ -1,14 +1,14 @@
 // One output shard: its rows, their hash codes, and the training step on some of its neurons.
 //
 // A step is neuron-major: each touched neuron in ascending order computes its logits, losses and
-// gradients over its examples and is updated once. Everything a step reads besides the shard is in
-// the QueryBatch and the PairLists, and everything it computes goes to the scratch of a worker.
+// gradients over its examples and is updated once. A step reads the shard, the QueryBatch and the
+// PairLists, and writes to the shard and the scratch of a thread.
 //
-// A neuron reads no other, and gradients are summed in integers; so the neurons may be divided
-// among threads, and fused batches, which are all there, may go through a neuron one after the
-// other while its row is in the cache. All bits are the same.
+// No neuron reads another, and gradients are summed in integers. So threads may divide the neurons,
+// and a neuron may take several fused batches in sequence while its row is in the cache: all bits
+// stay the same.
 //
-// OutputLayer trains the shards that a volunteer holds. One caller at a time, but for train_part().
+// One caller at a time, except train_part().
 #pragma once
 
 #include <cstdint>
@@ -33,40 +33,37 @@
 
 namespace gleaner {
 
-// Working memory for training output shards: one a thread, reused over shards and batches, so that
-// a steady state allocates nothing.
-
 // The most batches that are fused.
 inline constexpr std::size_t kFusedBatches = 4;
 
 // Words of a checksum (GradientRounding::check).
 inline constexpr std::size_t kCheckWords = 16;
 
-// The memory of one worker for a batch.
+// The memory of one thread for a batch.
 struct BatchScratch {
-  std::vector<std::size_t> block_ends;  // of the pairs of a block's rows
-  // examples x H: the gradient of the shards that this worker ended, in units (kGradientGuardBits);
-  // between two shards, in whole steps.
+  std::vector<std::size_t> block_ends;  // where the pairs of a block's rows end
+  // examples x H: the gradient of the shards that this thread ended. In the unit of
+  // kGradientGuardBits during a shard, in whole steps between two shards.
   AlignedVector<std::uint32_t> sums;
   std::vector<std::uint32_t> checks;        // examples x kCheckWords: of `sums` between two shards
-  std::vector<std::uint32_t> shard_checks;  // the same of the shard that is being ended
+  std::vector<std::uint32_t> shard_checks;  // of the shard that is being ended
 };
 
-// Working memory of one thread, reused over shards and batches.
+// Working memory of one thread for training, reused over shards and batches, so that a steady state
 struct alignas(kCacheLine) ShardScratch {
   explicit ShardScratch(const ModelConfig& config) : chooser(config), batches(kFusedBatches) {}
 
-  // Makes fused batch `index` ready for a first shard: its gradient is zero.
+  // Zeroes the gradient of fused batch `index`, before its first shard.
   void clear_gradient(std::size_t index, std::uint32_t examples, std::uint32_t hidden);
 
-  // Adds entries of the gradient of fused batch `index` (examples x H) from `begin` on, in steps.
+  // Adds the gradient of fused batch `index` (examples x H), from entry `begin` on, in whole steps.
   void add_gradient_to(std::size_t index, std::size_t begin, std::span<std::int32_t> sum) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
   ActiveSetChooser chooser;
-  std::vector<BatchScratch> batches;  // of those that are fused
-  std::vector<std::uint32_t*> sums;   // of an example, one a worker
+  std::vector<BatchScratch> batches;  // of fused batches
+  std::vector<std::uint32_t*> sums;   // of one example, one entry per thread
   std::vector<std::uint32_t> stale_rows;
   AlignedVector<float> row_gradients;  // kRowsPerStep x H
   std::vector<float> logits;
@@ -76,21 +73,21 @@ struct alignas(kCacheLine) ShardScratch {
   HashScratch hash;
 };
 
-// The threads that work on one shard: one, which works alone, or all of a pool, where there are
-// fewer shards than threads. What is computed is the same.
+// The threads that work on one shard: one thread alone, or all threads of a pool where there are
+// fewer shards than threads. The results are the same.
 class Team {
  public:
   // The calling thread alone, with its working memory.
   Team(ShardScratch& alone) : scratch_(&alone, 1) {}  // NOLINT: implicit; the usual case
 
-  // All threads of the pool. `scratch` is one for each of them.
+  // All threads of the pool. `scratch` has one entry per thread.
   Team(ThreadPool& pool, std::span<ShardScratch> scratch) : pool_(&pool), scratch_(scratch) {
     GLEANER_CHECK(scratch.size() >= pool.threads());
   }
 
   [[nodiscard]] std::size_t threads() const { return pool_ == nullptr ? 1 : pool_->threads(); }
 
-  // The memory of all workers; the first is also for what they share.
+  // The memory of all threads; the first entry also serves what the threads share.
   [[nodiscard]] std::span<ShardScratch> scratch() const { return scratch_.first(threads()); }
 
   // Calls body(index, worker) for every index < count: see ThreadPool::parallel_for.
@@ -104,7 +101,7 @@ class Team {
   std::span<ShardScratch> scratch_;
 };
 
-// Everything that all shards of a run share; outlives them. `sim_hash` is null without tables.
+// The facts that all shards of a run share; outlives the shards. `sim_hash` is null without tables.
 struct ShardContext {
   const ModelConfig& config;
   const ShardMap& map;
@@ -130,50 +127,50 @@ class OutputShard {
 
   [[nodiscard]] const OutputRows& rows() const { return rows_; }
 
-  // The codes of rows that are not stale are of their weights.
+  // Hash codes of rows; a row's codes belong to its weights unless they are stale.
   [[nodiscard]] const ShardCodes& codes() const { return codes_; }
 
-  // Sets a row that no commit has touched yet; its codes become stale. Different rows may be set by
-  // different threads.
+  // Sets a row that no commit has changed yet; its hash codes become stale. Different threads may
+  // set different rows.
   void load_initial(std::uint32_t row, std::span<const float> values);
-  // Sets a row as commits left it. `codes` are the row's; when empty, they become stale.
+  // Sets a row as commits left it. `codes` are its hash codes; if empty, they become stale.
   void load(std::uint32_t row, std::span<const float> values, float state,
             std::span<const std::uint32_t> codes);
-  // Sets a row that has moved on from the committed one loaded before.
+  // Sets a row that has changed since the committed row loaded before.
   void load_touched(std::uint32_t row, std::span<const float> values, float state,
                     std::span<const std::uint32_t> codes, bool codes_are_stale);
-  // Ends loading, or a step back: computes stale codes of rows that nobody has touched since the
-  // last commit.
+  // Ends loading, or a step back: computes the stale hash codes of rows that have not been touched
+  // since the last commit.
   void finish_loading(Team team);
 
-  // Keeps these rows' committed values, if they are touched for the first time since the last
-  // commit. Must precede train_part() where several threads train parts.
+  // Copies the committed values of rows that are touched for the first time since the last commit.
+  // Must precede train_part() where several threads train parts.
   void touch(std::span<const std::uint32_t> rows);
 
-  // Forward, loss, backward and update of a part's rows on these batches, kFusedBatches at most,
-  // whose lists are parallel to them; the bits are those of one batch after the other. Adds loss
-  // and active pairs to `outcomes`, and what the rows add to the batches' gradients to the sums in
-  // `scratch`. Different parts may be trained by different threads.
+  // Forward, loss, backward and update of a part's rows on at most kFusedBatches batches; `lists`
+  // is parallel to them. The bits are as for one batch after the other. Adds loss and active
+  // pairs to `outcomes`, and the rows' gradients of activations to the sums in `scratch`. Different
+  // threads may train different parts.
   void train_part(std::span<const ShardBatch> batches, std::span<const PairLists> lists,
                   std::size_t part, std::span<ShardOutcome> outcomes, ShardScratch& scratch);
 
-  // Hashes again the rows changed since their codes were computed.
+  // Hashes the rows that have changed since their hash codes were computed.
   void rehash(Team team);
 
-  // Ends a round: rounds touched rows to what the update says, rehashes, and returns the update in
-  // parts of ascending rows, at least one.
+  // Ends a round: rounds touched rows to the values that the update expresses, rehashes, and
+  // returns the update in at least one part of ascending rows.
   std::vector<SparseUpdate> commit(Team team);
 
-  // Undoes what was trained since the last commit, and the last `commits` commits with it. False
-  // when it cannot go so far back (see OutputRows); nothing is changed then. finish_loading() must
-  // follow before the shard is trained.
+  // Undoes the changes since the last commit, and the last `commits` commits. Returns false and
+  // changes nothing when it cannot go so far back (see OutputRows). finish_loading() must follow
+  // before the shard is trained.
   [[nodiscard]] bool step_back(std::uint32_t commits);
 
-  // The digest of the shard at its last commit, as a store has it. Requires that nothing is touched
-  // since.
+  // The digest of the shard at its last commit, equal to the store's. Requires no touched row.
+  // The digest of the shard at its last commit, equal to the store's. Requires no touched row.
   [[nodiscard]] ShardDigest digest() const { return rows_.digest(shard_); }
 
-  // The rows touched since the last commit as they stand, in parts, at least one.
+  // The rows touched since the last commit, in at least one part.
   [[nodiscard]] std::vector<ShardRows> touched_rows() const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
@@ -181,14 +178,14 @@ class OutputShard {
  private:
   class BlockWalk;
 
-  // Points `work` at these rows, one at least, which are about to change.
+  // Points `work` at these rows, at least one, which are about to change.
   void take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,
                  std::span<const std::size_t> pair_ends, const ActivePair* pairs,
                  ShardScratch& scratch);
   // Trains the rows of all batches, block by block.
   void train_blocks(std::span<std::optional<BlockWalk>> walks, ShardScratch& scratch);
   void hash_rows(std::span<const std::uint32_t> rows, Team team);
-  // Computes the codes of some rows, kHashRowsMax at most, into scratch.hash_codes.
+  // Computes the hash codes of at most kHashRowsMax rows into scratch.hash_codes.
   void compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const;
 
   ShardContext context_;
@@ -196,14 +193,14 @@ class OutputShard {
   NeuronRange neurons_;
   OutputRows rows_;
   ShardCodes codes_;
-  std::vector<std::uint8_t> stale_;  // rows: changed since their codes were computed
+  std::vector<std::uint8_t> stale_;  // by row: changed since its hash codes were computed
 };
 
-// An output shard as LeasedShards wants it: loaded from rows of messages that have been checked.
-// One thread at a time; loops run on the pool.
+// An output shard that LeasedShards loads from checked messages. One thread at a time; loops run on
+// the pool.
 class HeldOutputShard final : public LeasedShard {
  public:
-  // Requires check_grant(grant). Pool and scratch, one for each of its threads, outlive this.
+  // Requires check_grant(grant). Pool and scratch (one entry per thread) outlive this object.
   HeldOutputShard(const ShardContext& context, ThreadPool& pool, std::span<ShardScratch> scratch,
                   const LeaseGrant& grant);
 
@@ -230,7 +227,7 @@ class HeldOutputShard final : public LeasedShard {
   std::span<ShardScratch> scratch_;
   std::size_t width_;
   std::size_t tables_;
-  std::vector<std::uint32_t> label_counts_;  // until it is loaded
+  std::vector<std::uint32_t> label_counts_;  // until the shard is loaded
   OutputShard shard_;
 };
 

@@ -17,7 +17,7 @@ std::span<const ExampleView> FeatureDropout::apply(BatchIndex batch,
   if (threshold_ == 0) return examples;
   std::size_t entries = 0;
   for (const ExampleView& example : examples) entries += example.features.size();
-  // Views into the storage are made below: it must not move.
+  // The views made below point into this storage: it must not move.
   features_.resize(entries);
   values_.resize(entries);
   thinned_.clear();
@@ -41,10 +41,10 @@ std::span<const ExampleView> FeatureDropout::apply(BatchIndex batch,
 UnitLengths::UnitLengths(std::span<const ExampleView> examples, std::uint32_t features) {
   std::size_t count = 0;
   for (const ExampleView& example : examples) count += example.features.size();
-  values_.reserve(count);  // views into it are made below: it must not move
+  values_.reserve(count);  // the views made below point into it: it must not move
   views_.reserve(examples.size());
   for (const ExampleView& example : examples) {
-    // Features ascend, so unknown ones are the last.
+    // Features ascend, so the unknown are last.
     const auto known = static_cast<std::size_t>(
         std::ranges::lower_bound(example.features, features) - example.features.begin());
     const auto values = example.values.first(known);
@@ -64,14 +64,14 @@ std::size_t FeatureIndex::known_features(const ExampleView& example, std::uint32
   return count;
 }
 
-// A counting sort that never walks the whole range of features: a batch names few of them.
+// A counting sort that never walks the whole range of features, since a batch has few of them.
 void FeatureIndex::build(std::span<const ExampleView> examples) {
   std::size_t entries = examples.size();
   std::size_t row_count = 0;
   for (const ExampleView& example : examples) {
     const std::size_t count = known_features(example, features_);
     entries += count;
-    // One more than there is room for: what is not new is written too, and written over.
+    // One more than fits: a row that is not new is written too, and overwritten by the next.
     rows_.resize(row_count + count + 1);
     for (const std::uint32_t feature : example.features.first(count)) {
       rows_[row_count] = feature;

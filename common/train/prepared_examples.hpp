@@ -1,6 +1,7 @@
-// Training examples with some of their features left out, so that no label is learned from a single
-// one. Which are left out is a function of (seed, batch, position, feature); the others are scaled
-// up, so that evaluation needs no correction. Plain storage, reused; one thread at a time.
+// Feature dropout: training examples with some features left out, so that no label is learned from
+// a single feature. (seed, batch, position, feature) decides whether a feature is left out. The
+// other values are scaled up, so that evaluation needs no correction. Memory is reused; one thread
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ class FeatureDropout {
  public:
   explicit FeatureDropout(const ModelConfig& config);
 
-  // The batch's examples as training sees them, valid until the next call; `examples` themselves
-  // when nothing is dropped.
+  // The batch's examples as training sees them, valid until the next call. Returns `examples`
+  // itself when nothing is dropped.
   std::span<const ExampleView> apply(BatchIndex batch, std::span<const ExampleView> examples);
 
  private:
@@ -30,12 +31,12 @@ class FeatureDropout {
   std::vector<ExampleView> thinned_;
 };
 
-// Examples as wide rows see them: scaled to unit length, and without the features that the model
-// does not know. Owns the scaled values; the views are valid as long as it and the examples are.
+// Examples as wide rows see them: scaled to unit length, without features that the model does not
+// know. Owns the scaled values; the views are valid as long as this object and the examples are.
 // One thread at a time.
 class UnitLengths {
  public:
-  // `features`: of the model; the length is over these.
+  // `features`: number of the model's features; the length is over known features only.
   UnitLengths(std::span<const ExampleView> examples, std::uint32_t features);
   UnitLengths(const UnitLengths&) = delete;
   UnitLengths& operator=(const UnitLengths&) = delete;
@@ -48,20 +49,20 @@ class UnitLengths {
   std::vector<ExampleView> views_;
 };
 
-// A batch turned around: for each feature that occurs, the examples that have it. Plain storage,
-// reused from batch to batch; one thread builds it, any thread may then read.
+// A batch by feature: for each feature that occurs, the examples that have it. Memory is reused
+// from batch to batch. One thread builds it; any thread may then read.
 class FeatureIndex {
  public:
-  // Rows are features 0 .. features - 1 and the bias, row `features`, which every example has with
+  // Rows are features 0 .. features - 1 and the bias (row `features`), which every example has with
   // value 1. Features beyond the range are left out.
   explicit FeatureIndex(std::uint32_t features) : features_(features), counts_(features, 0) {}
 
   void build(std::span<const ExampleView> examples);
 
-  // Distinct rows in the order in which the batch first names them, the bias last.
+  // Distinct rows in the order of their first occurrence in the batch, the bias last.
   [[nodiscard]] std::span<const std::uint32_t> rows() const { return rows_; }
 
-  // The examples that have rows()[index], ascending, and the values they have there.
+  // The examples that have rows()[index], ascending; values_of() is parallel.
   [[nodiscard]] std::span<const std::uint32_t> examples_of(std::size_t index) const {
     return std::span(examples_).subspan(offsets_[index], offsets_[index + 1] - offsets_[index]);
   }
@@ -70,15 +71,16 @@ class FeatureIndex {
     return std::span(values_).subspan(offsets_[index], offsets_[index + 1] - offsets_[index]);
   }
 
-  // How many of the example's features are within `features`; they ascend, so the others are last.
+  // The number of the example's features below `features`. Features ascend, so the unknown are
+  // last.
   static std::size_t known_features(const ExampleView& example, std::uint32_t features);
 
  private:
   std::uint32_t features_;
-  std::vector<std::uint32_t> counts_;  // one a feature; all zero between calls
+  std::vector<std::uint32_t> counts_;  // one per feature; all zero between calls
   std::vector<std::uint32_t> rows_;
   std::vector<std::uint32_t> offsets_;   // rows_.size() + 1
-  std::vector<std::uint32_t> examples_;  // as many as there are values
+  std::vector<std::uint32_t> examples_;  // one per value
   std::vector<float> values_;
 };
 

@@ -61,8 +61,8 @@ Result<void> check_positives(const UnitBatch& batch, std::span<const LeaseRef> l
   return {};
 }
 
-// Examples x hidden units of fused batches. Their gradients are what is random in a step's access:
-// they have to fit the second cache level.
+// Most examples x hidden units of fused batches. A step accesses their gradients at random, so they
+// must fit the second cache level.
 constexpr std::size_t kFusedCells = std::size_t{256} << 10;
 
 std::unique_ptr<SimHash> sim_hash_of(const ModelConfig& config, const Kernels& kernels) {
@@ -148,7 +148,7 @@ struct ShardTrainer::Impl {
   std::vector<QueryBatch> queries;             // of the batches that are trained together
   std::vector<ShardScratch> scratch;           // one a worker
   OutputLayer layer;                           // the shards that are loaded
-  std::optional<std::uint64_t> layer_version;  // of the shards, as the layer was last told
+  std::optional<std::uint64_t> layer_version;  // version() of the shards that the layer holds
 
   Impl(const ShardTrainer& owner, ThreadPool& threads, const Kernels& table)
       : trainer(owner),
@@ -169,15 +169,15 @@ struct ShardTrainer::Impl {
     return shards;
   }
 
-  // How many of these can be fused: up to one after which rows are hashed again.
+  // The number of batches that can be fused, the last one at most up to a rehash.
   [[nodiscard]] std::size_t fusible(std::span<const UnitBatch> batches) const;
-  // Trains such batches; appends their results and commits.
+  // Trains fused batches. Appends their results and commits.
   void train_batches(std::span<const UnitBatch> batches,
                      std::span<const QuantizedActivations> codes, const TrainUnit& unit,
                      std::span<Holding* const> held, UnitOutcome& outcome);
-  // Tells the layer which shards are loaded, if that has changed.
+  // Tells the layer which shards are loaded, if they have changed.
   void hold_loaded();
-  // Writes the gradients of the last batches to their results, with checks if these are wanted.
+  // Writes the gradients of the last batches to their results, with checks if the unit wants them.
   void pack_gradients(std::span<const QuantizedActivations> codes, bool wants_checks,
                       UnitResult& result);
 };
@@ -245,7 +245,7 @@ void ShardTrainer::Impl::pack_gradients(std::span<const QuantizedActivations> co
                                         bool wants_checks, UnitResult& result) {
   std::vector<std::vector<std::int32_t>> sums;
   for (const QuantizedActivations& of_batch : codes) sums.emplace_back(of_batch.codes.size());
-  // Every worker has a part of every gradient.
+  // Every thread has a part of every gradient.
   const std::size_t parts = pool.threads();
   pool.parallel_for(parts * sums.size(), [&](std::size_t index, unsigned /*worker*/) {
     const std::size_t batch = index / parts;
@@ -323,7 +323,7 @@ std::uint64_t ShardTrainer::memory_bytes() const {
 std::uint64_t ShardTrainer::shard_bytes(const ModelConfig& config) {
   const std::uint64_t rows =
       (std::uint64_t{config.labels} + config.output_shards - 1) / config.output_shards;
-  // Weights, bias, state and place, and the copies of rows touched within a round and the one
+  // Weights, bias, state and slot, three times: the row, and its copies of this round and the round
   // before.
   std::uint64_t bytes = rows * 3 * (config.hidden + std::uint64_t{3}) * sizeof(float);
   if (config.sampling == Sampling::kLsh) {

@@ -11,10 +11,10 @@
 namespace gleaner {
 namespace {
 
-// The projections that `project_codes` takes at once, at least.
+// The fewest projections that `project_codes` takes at once.
 constexpr std::size_t kBlockMin = 32;
 constexpr std::size_t kWordBits = 16;
-// `cut` reads eight bytes from wherever a code begins.
+// `cut` reads eight bytes from the word in which a code begins.
 constexpr std::size_t kWordsBeyond = 4;
 
 }  // namespace

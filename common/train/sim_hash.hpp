@@ -1,9 +1,9 @@
 // Locality-sensitive hashing: turns a query (the quantized activations of an example) and a row
-// (the weights of a neuron, without its bias) into one code a table, such that vectors that point
-// the same way often get the same code. All shards share one SimHash, drawn from the seed.
+// (the weights of a neuron, without its bias) into one hash code per table. Vectors of similar
+// direction often get the same code. All shards share one SimHash, which follows from the seed.
 //
-// Bit k of table t is the sign of the vector's product with a random +-1 vector, so that two
-// vectors at angle a agree in a bit with probability close to 1 - a / pi (Charikar: Similarity
+// Bit k of table t is the sign of the vector's product with a random +-1 vector, so two vectors at
+// angle a agree in a bit with probability close to 1 - a / pi (Charikar: Similarity Estimation
 // Estimation Techniques from Rounding Algorithms, STOC 2002; Goemans and Williamson for the angle).
 // A sum that is not positive gives 0. The +-1 vectors are those of SignProjections: orthogonal in
 // blocks, which lessens the estimate's variance (Ji et al.: Super-Bit Locality-Sensitive Hashing,
@@ -27,7 +27,7 @@
 
 namespace gleaner {
 
-// Rows that hash_rows takes at once, at most.
+// The most rows that hash_rows takes at once.
 inline constexpr std::size_t kHashRowsMax = 64;
 
 // Working memory of one thread.
@@ -40,12 +40,11 @@ class SimHash {
   // `kernels` outlives it.
   SimHash(const ModelConfig& config, const Kernels& kernels);
 
-  // Writes one code a table, each below 2^hash_bits. `hidden` has H codes.
+  // Writes one hash code per table, each below 2^hash_bits. `hidden` has H quantized activations.
   void hash_query(std::span<const std::uint8_t> hidden, std::span<std::uint32_t> codes,
                   HashScratch& scratch) const;
 
-  // Hashes rows of H weights each: `codes` is rows.size() x tables. At most kHashRowsMax
-  // rows.
+  // Hashes at most kHashRowsMax rows of H weights each. `codes` is rows.size() x tables.
   void hash_rows(std::span<const float* const> rows, std::span<std::uint32_t> codes,
                  HashScratch& scratch) const;
 
@@ -62,18 +61,16 @@ class SimHash {
   SignProjections projections_;
 };
 
-// The codes of a shard's committed rows. Whoever has a row's weights has its codes: holders compute
-// them when they commit, the store when it folds, and both find the same.
-
-// One thread at a time.
+// The hash codes of a shard's committed rows. They follow from the weights: a holder computes them
+// when it commits, the store when it folds commits, and both get the same. One thread at a time.
 class RowCodes {
  public:
-  // For a run that samples by LSH; otherwise rows have no codes. Uses the machine's fastest
-  // kernels.
+  // Rows have hash codes only in a run that samples by LSH. Uses the machine's fastest kernels.
+  // Rows have hash codes only in a run that samples by LSH. Uses the machine's fastest kernels.
   explicit RowCodes(const ModelConfig& config);
 
-  // `values` has `row_width` floats a row, the first H of which are its weights. Returns
-  // config.tables codes a row, or none in a run without tables. Valid until the next call.
+  // `values` has `row_width` floats per row, the first H of which are its weights. Returns
+  // config.tables hash codes per row, or none without tables. Valid until the next call.
   std::span<const std::uint32_t> of(std::span<const float> values, std::size_t row_width);
 
  private:
@@ -84,16 +81,16 @@ class RowCodes {
   std::vector<std::uint32_t> codes_;
 };
 
-// The facts about a batch's examples that every shard needs, computed once for all shards held:
-// hash codes, and the table at which the walk through the tables begins, which depends on (seed,
-// batch, position in the batch) alone. Written by one thread at a time (prepare runs its loop on
-// the pool); then any thread reads.
+// The facts about a batch's examples that every shard needs, computed once for all held shards:
+// hash codes, and the table at which the walk through the tables begins, which depends only on
+// (seed, batch, position in the batch). One thread at a time calls prepare(), which runs its loop
+// on the pool; then any thread may read.
 class QueryBatch {
  public:
-  // `sim_hash` is null when sampling uses no tables; it outlives the batch.
+  // `sim_hash` is null without tables; it outlives the batch.
   QueryBatch(const ModelConfig& config, const SimHash* sim_hash);
 
-  // Computes everything for one batch; `codes` outlives its use.
+  // `codes` outlives the use of the batch.
   void prepare(BatchIndex batch, const QuantizedActivations& codes, ThreadPool& pool);
 
   [[nodiscard]] BatchIndex batch() const { return batch_; }
@@ -102,7 +99,7 @@ class QueryBatch {
 
   [[nodiscard]] const QuantizedActivations& codes() const { return *codes_; }
 
-  // The example's code in each table.
+  // The example's hash code in each table.
   [[nodiscard]] std::span<const std::uint32_t> hashes(std::uint32_t example) const {
     return {&hashes_[std::size_t{example} * tables_], tables_};
   }
@@ -124,7 +121,7 @@ class QueryBatch {
   const QuantizedActivations* codes_ = nullptr;
   std::vector<std::uint32_t> hashes_;
   std::vector<std::uint32_t> start_tables_;
-  std::vector<HashScratch> scratch_;  // one a worker
+  std::vector<HashScratch> scratch_;  // one per thread
 };
 
 }  // namespace gleaner

@@ -1,4 +1,4 @@
-// Pieces in 256-bit AVX2 that both vector levels use. Included only by their files.
+// Pieces in 256-bit AVX2 that both vector levels use. Only their files include this.
 #pragma once
 
 #include <immintrin.h>
@@ -11,15 +11,15 @@
 namespace gleaner {
 namespace {
 
-// Lanes l and l + 4, then l + 2, then l + 1 of a vector that holds the sums of lanes l and l + 8.
+// Input: sums of lanes l and l + 8. Adds lanes l and l + 4, then l + 2, then l + 1.
 inline float reduce_eight(__m256 x) {
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
   const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
-// Sums four vectors at once in the same tree, by transposing between its levels; then each sum
-// times its scale plus its bias.
+// Sums four vectors at once in the same order, by transposing between the steps; then multiplies
+// each sum by its scale and adds its bias.
 inline void reduce_eight4(__m256 a, __m256 b, __m256 c, __m256 d, const float* scales,
                           const float* biases, float* sums) {
   const __m256 ab =
@@ -36,7 +36,7 @@ inline void reduce_eight4(__m256 a, __m256 b, __m256 c, __m256 d, const float* s
   _mm_storeu_ps(sums, _mm_fmadd_ps(abcd, _mm_loadu_ps(scales), _mm_loadu_ps(biases)));
 }
 
-// All-ones in the sign bits of eight lanes whose pair is a true one.
+// For eight pairs: sets the sign bit of each lane whose pair is a true label.
 inline __m256 true_signs(const ActivePair* pairs) {
   const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(pairs));
   const __m256i wide = _mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16);

@@ -1,4 +1,4 @@
-// Numbers of up to 32 bits, back to back. Private to schema/.
+// Streams of numbers of up to 32 bits without gaps. Private to schema/.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace gleaner {
 
-// Appends numbers of up to 32 bits to a stream whose first bit is the lowest of the first byte.
+// Appends numbers to a stream that begins with the lowest bit of the first byte.
 class BitWriter {
  public:
   explicit BitWriter(std::uint8_t* target) : target_(target) {}
@@ -27,7 +27,7 @@ class BitWriter {
     }
   }
 
-  // Writes the last, partly filled bytes, padded with zeros, and returns the stream's end.
+  // Writes the last, partly filled bytes, padded with zeros, and returns the end of the stream.
   std::uint8_t* finish() {
     for (; count_ > 0; count_ -= std::min(count_, 8u)) {
       *target_++ = static_cast<std::uint8_t>(pending_);
@@ -42,7 +42,7 @@ class BitWriter {
   unsigned count_ = 0;
 };
 
-// Reads what BitWriter wrote. The caller has checked that the stream holds what it asks for.
+// Reads a stream of BitWriter. The caller has checked that the stream is long enough.
 class BitReader {
  public:
   explicit BitReader(ByteView source) : source_(source) {}
@@ -60,7 +60,7 @@ class BitReader {
     return static_cast<std::uint32_t>((word >> shift) & mask);
   }
 
-  // Bits from the position to the end, at most 7 once everything has been read.
+  // Whether the bits up to the next byte are zero.
   [[nodiscard]] bool padding_is_zero() const {
     return (position_ & 7u) == 0 || source_.back() >> (position_ & 7u) == 0;
   }
@@ -70,10 +70,7 @@ class BitReader {
   std::size_t position_ = 0;
 };
 
-// Which units of an example are on, as 64-bit words: what both packed formats walk over. Private to
-// schema/.
-
-// One bit for each of the eight bytes of `bytes` that is not zero, in order.
+// Bit i of the result: whether byte i of `bytes` is not zero. Private to schema/.
 inline std::uint64_t nonzero_bytes(std::uint64_t bytes) {
   constexpr std::uint64_t kLow = 0x7f7f7f7f7f7f7f7fu;
   constexpr std::uint64_t kHigh = 0x8080808080808080u;
@@ -83,7 +80,7 @@ inline std::uint64_t nonzero_bytes(std::uint64_t bytes) {
   return ((high >> 7) * 0x0102040810204080u) >> 56;
 }
 
-// Mask of the next up to 64 codes; `count` is a multiple of 16.
+// One bit for each of at most 64 codes: whether it is not zero. `count` is a multiple of 16.
 inline std::uint64_t mask_of(const std::uint8_t* codes, std::size_t count) {
   std::uint64_t mask = 0;
   for (std::size_t i = 0; i < count; i += 8) {

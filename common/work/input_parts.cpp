@@ -30,7 +30,7 @@ std::size_t mask_bytes(std::size_t examples, UnitColumns columns) {
   return examples * columns.width / 8;
 }
 
-// The columns of `codes` as a batch of its own, each code 1 or 0.
+// The columns of `codes` as a separate batch, each code 1 or 0.
 QuantizedActivations on_units(const QuantizedActivations& codes, UnitColumns columns) {
   QuantizedActivations on{codes.examples, columns.width, {}, {}};
   on.codes.reserve(std::size_t{codes.examples} * columns.width);
@@ -45,7 +45,7 @@ void write_header(std::uint32_t examples, UnitColumns columns, Bytes& packed) {
   store_le(static_cast<std::uint16_t>(columns.width), packed.data() + 2);
 }
 
-// `on` holds 0 or 1 a unit; its size is a multiple of 16.
+// `on` holds 0 or 1 per unit; its size is a multiple of 16.
 void write_mask(std::span<const std::uint8_t> on, std::uint8_t* out) {
   for (std::size_t i = 0; i < on.size(); i += 8) {
     *out++ = static_cast<std::uint8_t>(nonzero_bytes(load_le<std::uint64_t>(on.data() + i)));
@@ -62,7 +62,7 @@ Error broken_part(const char* what, std::string why) {
   return Error{ErrorCode::kProtocol, fmt::format("{}: {}", what, std::move(why))};
 }
 
-// The part behind the masks, once header and size are what they must be.
+// Checks header and size. Returns the part after the masks.
 Result<ByteView> read_header(const char* what, ByteView packed, std::size_t examples,
                              UnitColumns columns) {
   const std::size_t least = kPartHeaderBytes + mask_bytes(examples, columns);

@@ -38,18 +38,18 @@ struct Shape {
 
   [[nodiscard]] std::size_t mask_bytes() const { return cells() / 8; }
 
-  // That `count` codes take.
+  // Bytes of `count` codes.
   [[nodiscard]] std::size_t code_bytes(std::size_t count) const { return (count * bits + 7) / 8; }
 };
 
-// The shorter form, the dense one when equal: the format has one encoding of each batch.
+// The shorter form, or dense if equal: each batch has exactly one encoding.
 Form form_for(const Shape& shape, std::size_t nonzero) {
   return shape.mask_bytes() + shape.code_bytes(nonzero) < shape.code_bytes(shape.cells())
              ? Form::kMasked
              : Form::kDense;
 }
 
-// Codes of whole bytes have the lowest bit alone, as if there were no others.
+// The form is the lowest bit. Codes of eight bits leave the other bits zero.
 std::uint8_t form_byte(Form form, std::uint32_t bits) {
   const std::uint32_t narrow = bits == kWholeByte ? 0 : bits << 1;
   return static_cast<std::uint8_t>(narrow | static_cast<std::uint32_t>(form));
@@ -64,14 +64,14 @@ std::size_t count_nonzero(const std::vector<std::uint8_t>& codes) {
          static_cast<std::size_t>(std::count(codes.begin(), codes.end(), std::uint8_t{0}));
 }
 
-// Up to eight bytes of mask from `offset`; what lies past the end is zero.
+// Up to eight bytes of mask from `offset`; bits past the end are zero.
 std::uint64_t load_mask(ByteView masks, std::size_t offset) {
   std::uint64_t mask = 0;
   std::memcpy(&mask, masks.data() + offset, std::min<std::size_t>(8, masks.size() - offset));
   return mask;
 }
 
-// Writes the mask of every example and returns the number of units that are on.
+// Writes the mask of every example. Returns the number of codes that are not zero.
 std::size_t write_masks(const QuantizedActivations& codes, const Shape& shape, std::uint8_t* out) {
   std::size_t nonzero = 0;
   for (std::size_t i = 0; i < shape.cells(); i += 64) {
@@ -88,8 +88,8 @@ Form form_of(std::uint8_t form_byte) {
   return (form_byte & 1u) != 0 ? Form::kMasked : Form::kDense;
 }
 
-// Branch-free: half of the codes are zero in no pattern a predictor could learn. The last store may
-// fall one past the codes written.
+// Branch-free: about half of the codes are zero, in no predictable pattern. The last store may
+// write one byte past the codes.
 void write_nonzero(const QuantizedActivations& codes, std::uint8_t* out) {
   for (const std::uint8_t code : codes.codes) {
     *out = code;
@@ -97,7 +97,7 @@ void write_nonzero(const QuantizedActivations& codes, std::uint8_t* out) {
   }
 }
 
-// Codes of fewer bits than a byte: all, or those that are not zero.
+// Codes of fewer than eight bits: all, or those that are not zero.
 void write_narrow(const QuantizedActivations& codes, Form form, std::uint8_t* out) {
   BitWriter writer(out);
   const std::uint32_t mask = (1u << codes.bits) - 1;
@@ -107,7 +107,7 @@ void write_narrow(const QuantizedActivations& codes, Form form, std::uint8_t* ou
   writer.finish();
 }
 
-// The other way, each a byte with its sign.
+// Reads them back, each into a byte with its sign.
 Result<Bytes> read_narrow(ByteView packed, std::size_t count, unsigned bits) {
   Bytes codes(count);
   BitReader reader(packed);
@@ -208,7 +208,7 @@ Bytes pack(const QuantizedActivations& codes) {
   GLEANER_CHECK(shape.hidden <= kHiddenMax && shape.hidden % kLanes == 0);
   GLEANER_CHECK(codes.scales.size() == shape.scales() && codes.codes.size() == shape.cells());
   GLEANER_CHECK(check_scales(codes.scales).ok());
-  // Room for the longest body and the byte past the end that write_nonzero may touch.
+  // Room for the longest body and the extra byte that write_nonzero may write.
   Bytes packed(kHeaderBytes + shape.scale_bytes() + shape.mask_bytes() + shape.cells() + 1);
   std::uint8_t* const body = packed.data() + kHeaderBytes + shape.scale_bytes();
   const std::size_t nonzero = write_masks(codes, shape, body);

@@ -23,7 +23,7 @@ std::int32_t unfold_sign(std::uint32_t folded) {
   return static_cast<std::int32_t>((folded >> 1) ^ (0u - (folded & 1u)));
 }
 
-// The sum modulo 2^kGradientBits, with its sign.
+// The sum modulo 2^kGradientBits as a signed number.
 std::int32_t add(std::int32_t a, std::int32_t b) {
   constexpr int kUnused = 32 - kGradientBits;
   const std::uint32_t sum = static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b);
@@ -34,7 +34,7 @@ Error broken_gradient(std::string what) {
   return Error{ErrorCode::kProtocol, fmt::format("gradient: {}", what)};
 }
 
-// Which units of a batch are on.
+// The units of a batch whose code is not zero.
 class UnitsOn {
  public:
   explicit UnitsOn(const QuantizedActivations& codes)
@@ -58,7 +58,7 @@ class UnitsOn {
     return counts;
   }
 
-  // Calls visit(index) for the entries of `example` whose unit is on, ascending.
+  // Calls visit(index) for the entries of `example` whose code is not zero, ascending.
   template <typename Visit>
   void for_each(std::size_t example, Visit&& visit) const {
     for (std::size_t i = 0; i < words_per_example_; ++i) {
@@ -171,7 +171,7 @@ std::uint64_t gradient_check(const QuantizedActivations& codes,
 
 std::uint64_t add_checks(std::uint64_t one, std::uint64_t other) {
   constexpr std::uint64_t kEntry = (std::uint64_t{1} << kGradientBits) - 1;
-  const std::uint64_t first = one + other;  // its carry ends below the second
+  const std::uint64_t first = one + other;  // a carry stays below the second sum
   const std::uint64_t second = (one >> 32U) + (other >> 32U);
   return (second & kEntry) << 32U | (first & kEntry);
 }

@@ -1,7 +1,7 @@
-// The gradient with respect to a batch's activations as integers modulo 2^26, in multiples of
-// 2^gradient_step_log2. Integers modulo 2^26 have the same sum in any order and grouping, also
-// where a sum leaves the range. On the wire: for each example the width its largest entry needs,
-// then its entries at that width, only for the units whose code is not zero.
+// The gradient of a batch's activations, as integers modulo 2^26, in multiples of
+// 2^gradient_step_log2. Such integers have the same sum in any order and grouping, even after an
+// overflow. On the wire: for each example the width of its largest entry, then its entries at that
+// width, only for units whose code is not zero.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,28 @@ namespace gleaner {
 
 inline constexpr int kGradientBits = 26;
 
-// `gradient` is codes.examples x codes.hidden, from -2^25 to 2^25 - 1; entries of suppressed units
-// are not read.
+// `gradient` is codes.examples x codes.hidden, from -2^25 to 2^25 - 1; entries of units whose code
+// is zero are not read.
 Bytes pack_gradient(const QuantizedActivations& codes, std::span<const std::int32_t> gradient);
 
-// How many units of each example are on, from which a packed gradient's size follows.
+// The number of units of each example whose code is not zero; a packed gradient's size depends on
+// it.
 std::vector<std::uint32_t> count_units_on(const QuantizedActivations& codes);
 
-// Whether a packed gradient has a size that pack_gradient can have given it for such a batch; then
-// add_gradient adds all of it. Costs next to nothing.
+// Cheap: whether pack_gradient can have written a gradient of this size for such a batch. If so,
+// add_gradient adds all of it.
 Result<void> check_gradient_size(std::span<const std::uint32_t> units_on, ByteView packed);
 
-// Adds the packed gradient to `sum` (codes.examples x codes.hidden). Refuses what pack_gradient
-// cannot have written. A gradient of a wrong size adds nothing; numbers that pack_gradient would
-// have written in another form are refused after they have been added.
+// Adds the packed gradient to `sum` (codes.examples x codes.hidden). Refuses bytes that
+// pack_gradient cannot have written. A wrong size adds nothing; a number in another form than
+// pack_gradient's is refused after it has been added.
 Result<void> add_gradient(const QuantizedActivations& codes, ByteView packed,
                           std::span<std::int32_t> sum);
 
-// Two sums modulo 2^26 of the gradient's entries, each times a number that its place gives. The
-// check of a sum of gradients is the sum of their checks, so that whoever knows these sees that
-// something was added wrongly: always where one entry is wrong, else but for one time in 2^52. Who
-// can choose the checks too is not found out. Entries of suppressed units are not read.
+// Two sums modulo 2^26 of the gradient's entries, each entry times a number that depends on its
+// place. The check of a sum of gradients is the sum of their checks, which reveals a wrong sum:
+// always if one entry is wrong, otherwise except with probability 2^-52. It does not reveal a peer
+// that chooses the checks to match. Entries of units whose code is zero are not read.
 std::uint64_t gradient_check(const QuantizedActivations& codes,
                              std::span<const std::int32_t> gradient);
 std::uint64_t add_checks(std::uint64_t one, std::uint64_t other);

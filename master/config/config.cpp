@@ -67,7 +67,7 @@ std::map<std::string, std::string> effective_settings(const MasterConfig& config
   effective.seed = model.seed;
   effective.model = ModelOverrides::all(model);
   std::map<std::string, std::string> values = master_settings(effective).run_values();
-  // A run without test examples has no sample yet, and a later start may bring them.
+  // A run without test examples has no sample yet. A later start may bring some.
   if (!effective.evaluation.sample) values.erase(kEvaluationSampleKey);
   return values;
 }

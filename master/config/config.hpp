@@ -1,5 +1,5 @@
-// The settings that a person can make for a master, and how they are read. The keys, their defaults
-// and their meaning are documented in CONFIGURATION.md.
+// A master's settings, and how they are read. CONFIGURATION.md documents the keys, their defaults
+// and their meaning.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@
 
 namespace gleaner {
 
-// The model keys that a person has set. Everything left out follows from the data: the recipe
-// proposes a whole ModelConfig, and what is set here replaces its fields. One thread at a time.
+// The model keys that a person has set. The recipe proposes a whole ModelConfig from the data, and
+// the set keys replace its fields. One thread at a time.
 class ModelOverrides {
  public:
   // Every key set to the value of `model`.
   static ModelOverrides all(const ModelConfig& model);
 
-  // `member` is that of a key.
+  // `member` is the member of a key.
   template <typename T>
   void set(T ModelConfig::*member, T value) {
     values_.*member = value;
@@ -48,7 +48,7 @@ class ModelOverrides {
 
   [[nodiscard]] bool has(std::string_view name) const { return names_.contains(name); }
 
-  // `recipe` with the keys that are set in place. Does not validate.
+  // `recipe` with the set keys in place. Does not validate.
   [[nodiscard]] ModelConfig applied_to(ModelConfig recipe) const;
 
   friend bool operator==(const ModelOverrides&, const ModelOverrides&) = default;
@@ -69,12 +69,12 @@ class ModelOverrides {
   std::set<std::string, std::less<>> names_;
 };
 
-// Precision and its propensity-scored form are reported at 1, 3 and 5.
+// Precision and propensity-scored precision are reported at 1, 3 and 5.
 inline constexpr std::uint32_t kEvaluationTopK = 5;
-// Instead of a number of test examples.
+// Stands for all test examples.
 inline constexpr std::uint64_t kEvaluateAll = 0;
 
-// Who computes the hidden units.
+// The holder of the input layer.
 enum class InputHolder : std::uint8_t { kMaster, kVolunteers };
 
 struct MasterConfig {
@@ -110,7 +110,7 @@ struct MasterConfig {
     std::optional<std::uint32_t>
         patience;           // evaluations without a higher P@1 that end the run; 0: none do
     bool keep_best = true;  // each best checkpoint so far is kept beside the store
-    bool new_test = false;  // figures begin again where the store has those of another file
+    bool new_test = false;  // begin figures again if the store has figures of another test file
     friend bool operator==(const Evaluation&, const Evaluation&) = default;
   };
 
@@ -154,8 +154,8 @@ struct MasterConfig {
 // The table of keys, bound to `config`, which outlives it.
 Settings master_settings(MasterConfig& config);
 
-// Reads arguments (argv without the program's name) and the file they name. `to_print`, when
-// present, is to be printed instead of running. A configuration that is to run has passed check().
+// Reads arguments (argv without the program's name) and the file that they name. If `to_print` is
+// present, it is printed instead of running. A configuration that is to run has passed check().
 struct MasterStart {
   MasterConfig config;
   TextToPrint to_print;
@@ -163,27 +163,27 @@ struct MasterStart {
 
 Result<MasterStart> load_master_config(const std::vector<std::string>& arguments);
 
-// Whether the keys agree with each other and none that is needed is missing.
+// Refuses keys that contradict each other, and missing keys.
 Result<void> check(const MasterConfig& config);
 
-// The model to train: the recipe's (which holds everything that comes from the data) with the seed
-// and what the configuration overrides. Validated; an error names the key.
+// The model to train: the recipe's model with the seed and the keys of `config`. Validated; an
+// error names the key.
 Result<ModelConfig> effective_model(const MasterConfig& config, const ModelConfig& recipe);
 
-// Key -> text of everything that belongs to the run, model keys as they are in effect: what a store
-// remembers. Leaves out what may differ from start to start (paths, network, threads), and
+// Key and text of all settings that belong to the run, as a store remembers them, with model keys
+// in effect. Leaves out settings that may differ from start to start (paths, network, threads), and
 // evaluation.sample while it is unset.
 std::map<std::string, std::string> effective_settings(const MasterConfig& config,
                                                       const ModelConfig& model);
 
-// evaluation.sample of a run whose store remembers `settings`; nullopt when they do not have it.
+// evaluation.sample of a run whose store remembers `settings`; nullopt when it is not among them.
 std::optional<std::uint64_t> stored_evaluation_sample(
     const std::map<std::string, std::string>& settings);
 
 // Compute threads of the master's worker and of each local volunteer on a machine with `cores`.
 std::uint32_t effective_threads(const MasterConfig& config, std::uint32_t cores);
 
-// CONFIGURATION.md as it must be.
+// The text of CONFIGURATION.md's lists.
 std::string master_reference();
 
 }  // namespace gleaner

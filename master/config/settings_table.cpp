@@ -69,7 +69,7 @@ struct Sections {
 }  // namespace
 
 void Sections::add_data() {
-  settings.begin_section("data", "What to learn from, and what to measure on.");
+  settings.begin_section("data", "The data for training and evaluation.");
   settings.add("train", SettingScope::kMachine, "",
                "Training file: Extreme Classification Repository or libsvm text, plain or "
                "compressed by gzip or zstd. Required.",
@@ -78,12 +78,11 @@ void Sections::add_data() {
                "Test file for precision@k, in the same form. Without it nothing is evaluated.",
                text_setting(c.data.test, "PATH"));
   settings.add("init_from", SettingScope::kMachine, "",
-               "Model in safetensors form, as gleaner export writes it, that the run begins with"
-               " instead of weights drawn from the seed: to train on, also with more labels or "
-               "features.",
+               "Model that the run begins with instead of random weights, in safetensors form, "
+               "as gleaner export writes it. The run may have more labels or features.",
                text_setting(c.data.init_from, "FILE"));
   settings.add("cache_dir", SettingScope::kMachine, "",
-               "Folder for the packed form of the data, made once. Empty: beside the data file.",
+               "Folder for the packed form of the data. Empty: beside the data file.",
                text_setting(c.data.cache_dir, "DIR"));
   settings.add("l2_normalise", SettingScope::kModel, "",
                "Scale every example's features to length one.",
@@ -94,41 +93,39 @@ void Sections::add_run() {
   settings.begin_section("run", "Where the run lives and how this process takes part.");
   settings.add("store", SettingScope::kMachine, "",
                "Folder of the run: checkpoints, history, ledger. Made when it does not exist; a "
-               "run found in it is resumed. Required.",
+               "run in it is resumed. Required.",
                text_setting(c.run.store, "DIR"));
   settings.add(
       "purpose", SettingScope::kMachine, "",
-      "What the run is for, in up to 200 bytes. Whoever lends a machine is shown this, and "
-      "the name of the store's folder.",
+      "Purpose of the run, in up to 200 bytes. Volunteers' owners are shown this and the name of"
+      " the store's folder.",
       text_setting(c.core.purpose, "TEXT"));
   settings.add("local", SettingScope::kMachine, "volunteers",
                "Volunteers that run inside this process.", integer_setting(c.run.local, 0, 256));
   settings.add(
       "threads", SettingScope::kMachine, "threads",
-      "Compute threads of the master's own worker and of each local volunteer. auto: the "
-      "machine's cores, shared by the local volunteers.",
+      "Compute threads of the master's worker and of each local volunteer. auto: the machine's "
+      "cores, shared by the local volunteers.",
       or_auto(c.run.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
   settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
                "Training starts when N have joined.",
                integer_setting(c.core.min_volunteers, 1, 100'000));
   settings.add("input_layer", SettingScope::kMachine, "",
-               "Who holds the input layer. master: this process, in memory. volunteers: they "
-               "lease its shards (model.input_shards); for data whose features make it the "
-               "larger layer. The model is the same to the bit, and a run may be resumed with "
-               "the other.",
+               "Holder of the input layer. master: this process, in memory. volunteers: they "
+               "lease its shards (model.input_shards), for data with very many features. The "
+               "model is the same to the bit, and a run may be resumed with the other.",
                choice_setting(c.run.input_layer, {"master", "volunteers"}));
   settings.add(
       "fallback_local_s", SettingScope::kMachine, "seconds",
-      "When no volunteer has been here for this time, one inside this process trains until "
-      "others have been here for as long; 0: the run waits.",
+      "After this time without volunteers one inside this process trains, until others have been"
+      " here for as long; 0: the run waits.",
       integer_setting(c.run.fallback_local_s, 0, 86'400), "fallback-local");
   settings.add("stop_grace_s", SettingScope::kMachine, "seconds",
-               "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint "
+               "How long a stop (SIGINT, SIGTERM) waits for the open round to become a "
                "before the round is given up.",
                span_setting<std::chrono::seconds>(c.core.stop_grace, 0, 86'400));
   settings.add("disk_reserve", SettingScope::kMachine, "",
-               "Training pauses while the disk of the store has less free space than this, and "
-               "goes on by itself when there is more.",
+               "Training pauses while the store's disk has less free space than this.",
                bytes_setting(c.run.disk_reserve, 0, (std::uint64_t{1} << 20) * kMiB));
 }
 
@@ -137,12 +134,12 @@ void Sections::add_backup() {
                          "Copies of the store, made while training goes on: gleaner backup and "
                          "gleaner restore read them.");
   settings.add("folder", SettingScope::kMachine, "",
-               "Folder for backups, best on another disk; one for each run. Made when it does not "
+               "Folder for backups of this run, best on another disk. Made when it does not "
                "exist. Empty: no backups.",
                text_setting(c.backup.folder, "DIR"), "backup");
   settings.add("every_min", SettingScope::kMachine, "minutes",
-               "Time from one backup to the next, and from the start to the first; 0: every "
-               "checkpoint. The end of the run is backed up in any case.",
+               "Time between backups, and from the start to the first; 0: every checkpoint. The "
+               "end of the run is always backed up.",
                integer_setting(c.backup.every_min, 0, 10'080), "backup-every");
   settings.add("keep", SettingScope::kMachine, "backups",
                "Backups older than the last N are removed.",
@@ -153,17 +150,17 @@ void Sections::add_model() {
   settings.begin_section("model",
                          "Everything the trained model depends on besides the data. A run keeps "
                          "these for good. auto: chosen from the data when the run is made.");
-  settings.add("seed", SettingScope::kModel, "", "Everything random follows from it.",
+  settings.add("seed", SettingScope::kModel, "", "All random choices follow from it.",
                integer_setting(c.seed, 0, std::numeric_limits<std::int64_t>::max()));
   settings.add("recipe", SettingScope::kModel, "",
-               "What the values left at auto are chosen for: good results in little time (auto), a "
+               "Goal of the values left at auto: good results in little time (auto), a first "
                "first look (fast), or the most accurate known (best).",
                choice_setting(c.recipe, {"auto", "fast", "best"}));
   settings.add(
       "commit_share", SettingScope::kModel, "",
-      "Fraction of the bytes of two volunteers that commits may take. The recipe chooses rounds "
-      "long enough for it, but none beyond 1,500,000 examples. Lower: less traffic, and more work "
-      "to repeat when a volunteer dies.",
+      "Fraction of two volunteers' bytes that commits may take. The recipe chooses rounds long "
+      "enough for it, up to 1,500,000 examples. Lower: less traffic, and more work to repeat "
+      "when a volunteer dies.",
       number_setting(c.commit_share, 0.01, 0.9));
   for_each_model_key([&](const auto& field) {
     settings.add(field.name, SettingScope::kModel, field.unit, field.doc,
@@ -177,13 +174,11 @@ void Sections::add_evaluation() {
                          "file. Every evaluation of a run scores the same test examples. Where "
                          "they are a sample, `gleaner evaluate` scores the whole file afterwards.");
   settings.add("every_epochs", SettingScope::kRun, "epochs",
-               "Epochs from one evaluation to the next, which takes place at the next checkpoint; "
-               "0: only at the end.",
+               "Epochs between evaluations, each at the next checkpoint; 0: only at the end.",
                integer_setting(c.core.evaluate_every_epochs, 0, 100'000), "evaluate-every");
   settings.add("sample", SettingScope::kRun, "examples",
-               "Test examples that an evaluation scores, drawn from the whole file by the seed; "
-               "auto: as many as take a tenth of the training between two evaluations, but at "
-               "least 1,000.",
+               "Test examples that an evaluation scores, drawn by the seed; auto: as many as "
+               "take a tenth of the training between two evaluations, but at least 1,000.",
                or_auto(c.evaluation.sample,
                        [](std::uint64_t& field) {
                          return or_word(field, integer_setting(field, 1, std::int64_t{1} << 40),
@@ -192,18 +187,17 @@ void Sections::add_evaluation() {
                "evaluate-sample");
   settings.add(
       "patience", SettingScope::kMachine, "evaluations",
-      "Evaluations in a row without a higher P@1 after which training ends early; 0: it never "
-      "does. auto: 5, and at least half of all evaluations so far, where recipe is auto and nobody "
-      "gave a number of epochs; else 0.",
+      "Evaluations in a row without a higher P@1 that end the training; 0: never. auto: 5, and "
+      "at least half of all evaluations so far, if recipe is auto and epochs is not set; "
+      "otherwise 0.",
       or_auto(c.evaluation.patience,
               [](std::uint32_t& field) { return integer_setting(field, 0, 100'000); }),
       "patience");
   settings.add("keep_best", SettingScope::kMachine, "",
-               "Keep the checkpoint with the highest P@1 so far as STORE.kept/best, a store of its "
-               "own; its files take room as the run's own files change.",
+               "Keep the checkpoint with the highest P@1 as STORE.kept/best, a store of its own.",
                boolean_setting(c.evaluation.keep_best));
   settings.add("new_test", SettingScope::kMachine, "",
-               "Begin the figures, the best checkpoint and the patience again where the store has "
+               "Begin figures, best checkpoint and patience again when the store has figures of "
                "figures of another test file, which is refused otherwise.",
                boolean_setting(c.evaluation.new_test));
 }
@@ -213,29 +207,28 @@ void Sections::add_page() {
                               std::string("off"), std::string());
   http.range = "such as 127.0.0.1:8080, an address in numbers";
   settings.add("http", SettingScope::kMachine, "",
-               "Address at which a browser sees the run, with an API and metrics, or the next "
-               "free port; port 0 takes any. At 127.0.0.1 this machine alone reaches it; at an "
-               "address of a network, or 0.0.0.0, whoever shows an invite does, and nothing is "
-               "encrypted.",
+               "Address of the run's page, API and metrics, or the next free port; port 0 takes "
+               "any. At 127.0.0.1 only this machine reaches it. At an address of a network, or "
+               "0.0.0.0, readers with an invite do too, and nothing is encrypted.",
                std::move(http));
   settings.add("serve_program", SettingScope::kMachine, "",
-               "Portable gleaner-volunteer for machines without Gleaner: served there as "
+               "Portable gleaner-volunteer, served as /gleaner-volunteer to machines without "
                "/gleaner-volunteer, and what to type is printed with its SHA-256. Empty: none.",
                text_setting(c.network.serve_program, "FILE"));
 }
 
 void Sections::add_limits() {
   settings.add("send_queue_bytes", SettingScope::kMachine, "",
-               "What may wait to be sent to one volunteer; one that falls further behind is cut "
-               "off.",
+               "Most bytes that wait to be sent to one volunteer; a volunteer further behind is "
+               "cut off.",
                bytes_setting(c.network.send_queue_bytes, kMiB, 65'536 * kMiB));
-  settings.add(
-      "limit_up", SettingScope::kMachine, "Mbit/s",
-      "Send no more than this, to all volunteers together; auto: as much as the network takes.",
-      or_auto(c.network.limit_up,
-              [](double& field) { return number_setting(field, kLimitMegabitsMin, 1e6); }));
+  settings.add("limit_up", SettingScope::kMachine, "Mbit/s",
+               "Send no more than this to all volunteers together; auto: no limit.",
+               or_auto(c.network.limit_up, [](double& field) {
+                 return number_setting(field, kLimitMegabitsMin, 1e6);
+               }));
   settings.add("limit_down", SettingScope::kMachine, "Mbit/s",
-               "Receive no more than this, from all volunteers together; auto: as much as comes.",
+               "Receive no more than this from all volunteers together; auto: no limit.",
                or_auto(c.network.limit_down, [](double& field) {
                  return number_setting(field, kLimitMegabitsMin, 1e6);
                }));
@@ -245,8 +238,8 @@ void Sections::add_limits() {
       "tries again.",
       integer_setting(c.core.sessions_max, 1, 100'000));
   settings.add("waiting_max", SettingScope::kMachine, "connections",
-               "How many connections may be open that have not introduced themselves; beyond that "
-               "the one that has waited longest is closed.",
+               "Most connections that have not introduced themselves; a further one closes the "
+               "oldest.",
                integer_setting(c.network.waiting_max, 1, 100'000));
   settings.add("waiting_per_address_max", SettingScope::kMachine, "connections",
                "The same for the connections of one address.",
@@ -256,50 +249,49 @@ void Sections::add_limits() {
 void Sections::add_network() {
   settings.begin_section("network", "How volunteers reach the master.");
   settings.add("listen", SettingScope::kMachine, "",
-               "Address at which volunteers join; port 0 takes a free one and says which. Empty: "
+               "Address at which volunteers join; port 0 takes a free one and prints it. Empty: "
                "only local volunteers, and a free port of this machine for questions.",
                host_port_setting(c.network.listen, false));
   settings.add("advertise", SettingScope::kMachine, "",
-               "Host that the join lines name, and a port where it is another than that of listen: "
-               "what volunteers reach this machine by, such as the address of a router that "
-               "passes the port on. Empty: this machine's name, or its first address.",
+               "Host in join lines, and a port if it differs from that of listen: the address by"
+               " which volunteers reach this machine, such as that of a router. Empty: this "
+               "machine's name, or its first address.",
                host_setting(c.network.advertise));
   settings.add("insecure", SettingScope::kMachine, "",
-               "Encrypt nothing and let anybody join who reaches the port; volunteers must be "
+               "Encrypt nothing and admit everybody who reaches the port; volunteers must be "
                "started with it too. For networks on which everybody is trusted.",
                boolean_setting(c.network.insecure));
   add_page();
   settings.add("audit", SettingScope::kMachine, "",
-               "How much of the work of strangers is done again by others and compared. all: the"
-               " model is the honest one whoever lies. adaptive: a stranger's first two rounds, "
-               "then some. off: nothing. Volunteers that came by a trusted invite are not "
-               "audited.",
+               "How much of strangers' work others repeat and compare. all: the model is the "
+               "honest one, even with liars. adaptive: a stranger's first two rounds, then some."
+               " off: nothing. Volunteers of a trusted invite are not audited.",
                choice_setting(c.core.audit, {"off", "adaptive", "all"}));
   settings.add("audit_share", SettingScope::kMachine, "",
-               "With audit = adaptive, the fraction of a stranger's later rounds that is audited, "
-               "drawn so that nobody can foresee which.",
+               "With audit = adaptive, the fraction of a stranger's later rounds that is "
+               "audited, drawn unpredictably.",
                number_setting(c.core.audit_share, 0.001, 1.0));
   settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
                "Both sides send something at least this often.",
                span_setting<Millis>(c.core.heartbeat, 10, 600'000));
   settings.add(
       "silence_ms", SettingScope::kMachine, "milliseconds",
-      "A volunteer that sends nothing for this time is taken for dead, and its shards go to "
-      "others; more than twice heartbeat_ms.",
+      "A volunteer that sends nothing for this time counts as dead, and its shards go to others;"
+      " more than twice heartbeat_ms.",
       span_setting<Millis>(c.core.silence, 50, 3'600'000));
   settings.add("join_timeout_ms", SettingScope::kMachine, "milliseconds",
-               "A connection must have introduced itself within this time.",
+               "A connection must introduce itself within this time.",
                span_setting<Millis>(c.core.join_timeout, 100, 600'000));
   settings.add("stall_s", SettingScope::kMachine, "seconds",
-               "A volunteer that is there but has not answered its work for this time is let go.",
+               "A volunteer that does not answer its work within this time is let go.",
                span_setting<std::chrono::seconds>(c.core.stall, 1, 86'400));
   settings.add("rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
                "After a restart, or when every volunteer was lost at once, shards wait this time"
-               " for volunteers that still have them before others download them.",
+               " for volunteers that still have them.",
                span_setting<Millis>(c.core.rejoin_grace, 0, 600'000));
   settings.add("farewell_s", SettingScope::kMachine, "seconds",
-               "How long the port stays open after the end of a run for volunteers that were lost "
-               "in its last 10 minutes, so that they learn of the end; 0: it closes at once.",
+               "How long the port stays open after the end of a run for volunteers that were "
+               "lost in its last 10 minutes; 0: it closes at once.",
                integer_setting(c.network.farewell_s, 0, 86'400));
   add_limits();
 }
@@ -312,12 +304,12 @@ void Sections::add_scheduling() {
                integer_setting(c.core.batches_per_unit_max, 1, kBatchesPerUnitMax));
   settings.add(
       "unit_target_ms", SettingScope::kMachine, "milliseconds",
-      "Time that a work unit may take a volunteer that catches up. A unit of new batches holds at "
-      "most as many as a quarter of the lag.",
+      "Time that a work unit may take a volunteer that catches up. A unit of new batches holds "
+      "at most a quarter of the lag.",
       span_setting<Millis>(c.core.unit_target, 1, 60'000));
   settings.add("balance_hysteresis", SettingScope::kMachine, "fraction",
-               "Shards move between volunteers when that would make batches faster by more than "
-               "this fraction, and has for some rounds.",
+               "Shards move when batches would be faster by more than this fraction, and have "
+               "been so for some rounds.",
                number_setting(c.core.balance_hysteresis, 0.0, 10.0));
 }
 

@@ -1,7 +1,7 @@
-// Accounts of what each volunteer, by its identity, did since the core began or since its last
-// final record. Owns one record per identity. Used from the core only. Invariant: each unit sent
-// ends in exactly one counter of its volunteer's record: units_issued = units + units_refused +
-// units_expired + those that are out.
+// Accounts of the work of each volunteer, one record per identity, since the core began or since
+// the identity's last final record. Used from the core only.
+// Invariant: each unit sent ends in exactly one counter of its volunteer's record: units_issued =
+// units + units_refused + units_expired + units still out.
 #pragma once
 
 #include <map>
@@ -16,14 +16,15 @@ namespace gleaner {
 
 class Accounts {
  public:
-  // The record of a session that has introduced itself, which begins here if there is none.
+  // The record of an introduced session; begins a record if there is none.
   AccountRecord& of(const SessionState& session);
 
-  // The session is over. What it had not answered is expired, and whoever came and went without
-  // having done anything leaves nothing behind.
+  // The session is over. Its unanswered units count as expired. A volunteer without units and
+  // faults leaves no record.
   void end(const SessionState& session);
 
-  // The records to be stored. Those of identities that are not `present` are final, and forgotten.
+  // Returns the records to be stored. Records of identities that are not `present` are final and
+  // forgotten here.
   std::vector<AccountRecord> hand_in(const std::set<KeyId>& present);
 
   [[nodiscard]] std::vector<AccountRecord> all() const;

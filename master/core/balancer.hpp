@@ -1,5 +1,5 @@
-// Which volunteer should hold how many shards. Pure functions. Placement never changes a number of
-// the model, so measured speeds may decide here.
+// Which volunteer should hold how many shards, by measured speed: shards at a volunteer never
+// change a number of the model. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace gleaner {
 struct Holder {
   SessionId session{};
   double speed = 0;          // examples x shards a second, or any common unit; 0 counts as slowest
-  std::uint32_t shards = 0;  // held or on the way
+  std::uint32_t shards = 0;  // held or being loaded
   std::uint32_t capacity = 0;  // most shards its memory takes
-  // It gets more shards than this only when the others have no room left.
+  // It exceeds this number only when no other holder has room.
   std::uint32_t limit = std::numeric_limits<std::uint32_t>::max();
 };
 
@@ -28,24 +28,25 @@ struct Move {
   std::uint32_t shards = 0;
 };
 
-// Fair shares: those with which the slowest holder is done first, within capacity, and within the
-// limits where those suffice; ties by position. A holder so slow that one shard would keep all
-// others waiting gets none. The shares sum to `shards` unless the capacities do not suffice.
+// Fair shares: shards per holder, so that the slowest holder finishes as early as possible. Within
+// capacities, and within limits unless others lack room; ties go to the earlier holder. A holder
+// gets none if the others would wait for its one shard. The shares sum to `shards` unless the
+// capacities do not suffice.
 std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uint32_t shards);
 
-// Who gets the free shards, one after the other: the holder that lacks the largest part of its
-// share, so that a newcomer comes first; then the one that lacks most; then the first.
+// Chooses receivers of free shards one by one: the holder that lacks the largest fraction of its
+// earlier holder.
 class Receivers {
  public:
-  // `holders` outlive it; `shards` are all shards, free or not.
+  // `holders` outlive it. `shards` counts all shards, free or not.
   Receivers(std::span<const Holder> holders, std::uint32_t shards);
 
-  // Gives a shard to the holder at the position that is returned, and not to `without`. Nullopt
+  // Gives a shard to a holder other than `without`, and returns the holder's position. Nullopt when
   // when none has room.
   std::optional<std::size_t> take(std::optional<SessionId> without = {});
 
  private:
-  // By how much a holder lacks its share: as a part of it, and in shards; then the earlier one.
+  // How much a holder lacks: as a fraction of its share, in shards, and its position, negative.
   using Lack = std::tuple<double, std::int64_t, std::int64_t>;
 
   void enter(std::size_t position);
@@ -54,20 +55,19 @@ class Receivers {
   std::vector<std::uint32_t> shares_;
   std::vector<std::uint32_t> held_;
   std::set<Lack> lacking_;  // of those with room
-};
+};                          // holders with room
 
-// Whether somebody holds more than its limit, and others have room for it.
+// Whether a holder exceeds its limit while others have room.
 bool is_beyond_limits(std::span<const Holder> holders, std::uint32_t shards);
 
-// Whether shards should move: somebody is beyond its limit, or the slowest holder takes longer than
-// it would with fair shares by more than `hysteresis`, of which 0.25 is a quarter. A batch is done
-// when the last is.
+// Whether shards should move: a holder exceeds its limit, has none of its fair share, or the
+// slowest holder takes longer than with fair shares by the fraction `hysteresis`.
 bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double hysteresis);
 
-// How much shorter a batch would be with fair shares, as a part of what it takes now: 0 to 1.
+// The fraction of a batch's time that fair shares would save.
 double gain_of_fair_shares(std::span<const Holder> holders, std::uint32_t shards);
 
-// How many shards to ask back from whom, so that every holder has its fair share.
+// How many shards to take from which holder, so that every holder has its fair share.
 std::vector<Move> plan_moves(std::span<const Holder> holders, std::uint32_t shards);
 
 }  // namespace gleaner

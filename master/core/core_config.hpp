@@ -25,7 +25,7 @@
 
 namespace gleaner {
 
-// Says whose work is done again by others and compared.
+// Says whose work others repeat and compare.
 enum class AuditMode : std::uint8_t {
   kOff,       // nobody's
   kAdaptive,  // of every volunteer that nobody vouches for, some rounds; see AuditSampler
@@ -58,35 +58,34 @@ struct CoreConfig : CoreSettings {
   std::uint32_t unbalanced_rounds = 3;  // shards move after N rounds: speeds fluctuate
   Millis forget_slowness{60'000};       // a speed measured this long ago is doubled
   std::uint64_t shard_bytes = 0;        // what a volunteer needs for one output shard
-  std::uint64_t holder_bytes = 0;       // and besides, however many it holds
+  std::uint64_t holder_bytes = 0;       // a volunteer's bytes besides its shards
   bool lends_input = false;             // volunteers hold the input shards too
   std::uint64_t input_shard_bytes = 0;  // what a volunteer needs for one of them
-  std::uint64_t test_fingerprint = 0;   // of the held-out data
+  std::uint64_t test_fingerprint = 0;   // of the test set
   std::uint32_t rows_per_chunk = 1024;  // of a shard's download
   std::vector<KernelDigest> kernels;    // of this machine; volunteers must have the same
   std::uint64_t test_points = 0;        // 0: no evaluation at all
   std::uint64_t evaluate_sample = 0;    // points that an evaluation scores; 0: all of them
   Patience patience;
   std::string run;                     // its name, for the people behind the volunteers
-  std::uint32_t evaluate_chunk = 256;  // held-out points a unit
+  std::uint32_t evaluate_chunk = 256;  // test examples a unit
   std::uint32_t evaluate_chunks_in_flight = 4;
-  std::uint32_t top_k = 5;                  // best labels of a held-out point that are asked for
+  std::uint32_t top_k = 5;                  // best labels that are asked for, per test example
   std::vector<std::uint32_t> label_counts;  // of the training data, one a label
   std::uint32_t newcomer_rounds = 2;        // kAdaptive: a stranger's first rounds, all audited
   std::uint64_t audit_secret = 0;  // kAdaptive: makes the audited rounds impossible to foresee
   // Under other modes: an earlier start was adaptive, so that checkpoints may hold unaudited work.
   bool holds_unaudited = false;
-  // For tests: everything is looked at after every event, not only what it may have changed. The
-  // effects are the same.
+  // For tests: the core looks at everything after every event. The effects are the same.
   bool looks_at_all = false;
 
-  // Examples that an evaluation scores.
+  // How many examples an evaluation scores.
   [[nodiscard]] std::uint64_t evaluated_points() const {
     return evaluate_sample == 0 ? test_points : std::min(evaluate_sample, test_points);
   }
 };
 
-// Where a run stands when the master starts.
+// The state of a run when the master starts.
 struct ResumePoint {
   RoundIndex checkpoint = 0;           // rounds folded
   bool is_evaluated = false;           // whether that checkpoint's evaluation is on record
@@ -98,15 +97,15 @@ struct ResumePoint {
   std::set<KeyId> trained{};   // and those with answered units, whose work a checkpoint may hold
   Precision last_precision{};  // of the last checkpoint that was evaluated
   // Without a hidden layer: staged commits that count, by round and shard. A shard's commits are of
-  // consecutive rounds, the first of which begins at the checkpoint. They end at the next
-  // checkpoint that is to be evaluated.
+  // consecutive rounds from the checkpoint on, and end at the next checkpoint that is to be
+  // evaluated.
   std::vector<SettledRound> settled{};
 };
 
-// The things that are fixed for the life of a core: the model, the settings, and the plan and map
-// that follow from the model. Immutable; the classes of the core share one by reference.
+// Facts that are fixed while a core lives: the model, the settings, and the plan and map that
+// follow from the model. Immutable; the classes of the core share one setup by reference.
 struct RunSetup {
-  // `model` is valid; `config.label_counts` has one entry per label.
+  // Requires a valid `model`, and one entry per label in `config.label_counts`.
   RunSetup(const ModelConfig& the_model, CoreConfig the_config, std::vector<BatchIndex> rate_cuts)
       : model(the_model),
         config(std::move(the_config)),

@@ -26,7 +26,7 @@ EvaluationRun::EvaluationRun(std::uint64_t points, std::uint32_t chunk, std::uin
 
 std::vector<WorkerTask> EvaluationRun::advance() {
   std::vector<WorkerTask> tasks;
-  // Chunks are scored in the order of their points, so that sums over them have one order.
+  // Chunks are scored in the order of their examples, so that sums over them have one order.
   while (!open_.empty() && open_.begin()->second.scored == shards_) {
     auto [begin, chunk] = std::move(*open_.begin());
     open_.erase(open_.begin());

@@ -1,8 +1,6 @@
-// When a checkpoint is evaluated, and the evaluation that is under way. Used from the core only.
-//
-// Owns the evaluation under way and its last result.
-// Invariant: a checkpoint is evaluated at most once, and the run goes on from a checkpoint that is
-// due for evaluation only after that.
+// Which checkpoints are evaluated, and the evaluation under way. Used from the core only.
+// Invariant: a checkpoint is evaluated at most once. A run does not go on from a checkpoint that is
+// due for evaluation until it is evaluated.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +21,27 @@ inline std::uint32_t score_chunks(const CoreConfig& config) {
   return static_cast<std::uint32_t>((config.evaluated_points() + kScoreChunk - 1) / kScoreChunk);
 }
 
-// One evaluation of a checkpoint: held-out points in chunks, each scored by every output shard.
-// Pure state; used from the core only. Training stands still meanwhile, so every shard is at the
-// checkpoint, whoever holds it.
+// One evaluation of a checkpoint: test examples in chunks, each scored by every output shard. Pure
+// state; used from the core only. Training stands still meanwhile, so that every shard is at the
+// checkpoint.
 class EvaluationRun {
  public:
-  // Scores points [0, points) in chunks of `chunk`; at most `in_flight` chunks at a time.
+  // Scores examples [0, points) in chunks of `chunk`, at most `in_flight` chunks at a time.
   EvaluationRun(std::uint64_t points, std::uint32_t chunk, std::uint32_t in_flight,
                 std::uint32_t shards, std::uint32_t top_k);
 
-  // Takes points whose best neurons are known, by chunk, of all shards.
+  // Takes examples whose best neurons over all shards are known, by chunk.
   EvaluationRun(std::uint64_t points, std::uint32_t chunk, std::uint32_t top_k,
                 std::vector<std::vector<ScoredNeuron>> best);
 
-  // Worker tasks that may run now: forward passes of further chunks, scores of complete ones, and
-  // at last the end of the metrics.
+  // Worker tasks that may run now: forward passes of further chunks, scores of complete chunks, and
+  // at the end the metrics.
   std::vector<WorkerTask> advance();
 
   void forward_done(const EvalForwardDone& done);
 
-  // A chunk (by first point) that some of `ready` have yet to score and are not scoring already,
-  // and these shards; first chunk first. An empty list when there is none.
+  // The first chunk (`begin` is its first example) that some of `ready` have neither scored nor
+  // been assigned, and these shards. `shards` is empty if there is none.
   struct Assignment {
     std::uint64_t begin = 0;
     SharedBytes packed;
@@ -52,11 +50,11 @@ class EvaluationRun {
 
   [[nodiscard]] Assignment next_assignment(const std::vector<ShardId>& ready) const;
   void assigned(std::uint64_t begin, const std::vector<ShardId>& shards);
-  // The holder vanished: its shards must be assigned again.
+  // The holder vanished: its shards are to be assigned again.
   void unassigned(std::uint64_t begin, const std::vector<ShardId>& shards);
   void scored(std::uint64_t begin, const std::vector<ShardId>& shards,
               std::vector<ScoredNeuron> best);
-  // Points of the chunk, 0 when it is not open.
+  // Examples of the chunk; 0 when it is not open.
   [[nodiscard]] std::uint64_t examples_in(std::uint64_t begin) const;
 
   [[nodiscard]] std::uint64_t points() const { return points_; }
@@ -82,27 +80,26 @@ class EvaluationRun {
   std::uint64_t next_point_ = 0;
   std::uint64_t points_scored_ = 0;
   bool finish_issued_ = false;
-  std::map<std::uint64_t, Chunk> open_;  // by first point
+  std::map<std::uint64_t, Chunk> open_;  // by first example
 };
 
 class Evaluations {
  public:
-  // `run` outlives it.
   Evaluations(const RunSetup& run, const ResumePoint& resume)
       : run_(run), evaluated_(resume.is_evaluated ? resume.checkpoint : 0) {
     last_.precision = resume.last_precision;
   }
 
-  // Whether the checkpoint is to be evaluated and has not been.
+  // Whether the checkpoint is due for evaluation and has not been evaluated.
   [[nodiscard]] bool owes(RoundIndex checkpoint) const {
     return run_.config.test_points > 0 && evaluated_ < checkpoint &&
            run_.plan.evaluates_at(checkpoint, run_.config.evaluate_every_epochs);
   }
 
   void begin(Instant now);
-  // As EvaluationRun's second constructor has it, in chunks of kScoreChunk.
+  // Begins with known best neurons, in chunks of kScoreChunk.
   void begin(Instant now, std::vector<std::vector<ScoredNeuron>> best);
-  // The evaluation under way is done, and its result is on its way to the store.
+  // The evaluation is done, and its result is on its way to the store.
   void finished(RoundIndex checkpoint, const Evaluation& result);
 
   void recorded() { is_recorded_ = true; }

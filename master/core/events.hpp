@@ -1,8 +1,9 @@
-// Events reach the master's core, and effects leave it. The core is a function (event, now) ->
-// effects; a shell, or a simulation, performs the effects and reports back with events.
+// The events that reach the master's core and the effects that leave it. The core is a function
+// (event, now) -> effects. A shell or a simulation performs the effects and reports back with
+// events.
 //
-// Two of the effects go to queues. Worker tasks run one after the other, in the order in which the
-// core issued them: that is the order of the arithmetic on the input layer. Storage tasks do so,
+// Two kinds of effects are queued. Worker tasks run one at a time, in the order in which the core
+// issued them: that is the order of the arithmetic on the input layer. Storage tasks do the same
 // with one exception: between two steps of a fold, commits are staged and settled and rows are read
 // that were issued after it (master/shell/storage_queue.hpp). A round is folded after all its
 // commits are staged.
@@ -38,8 +39,8 @@ struct ForwardTask {
   BatchIndex batch = 0;
 };
 
-// Add gradients that a volunteer sent to the sums of their batches -> GradientsAdded. Comes before
-// the BackwardTask of each of these batches.
+// Add gradients from a volunteer or relay to the sums of their batches -> GradientsAdded. Comes
+// before the BackwardTask of each of these batches.
 struct AddGradientsTask {
   struct Part {
     std::shared_ptr<const QuantizedActivations> codes;
@@ -52,8 +53,8 @@ struct AddGradientsTask {
   std::vector<Part> parts;
 };
 
-// Update of the input layer by a batch whose gradient is complete, or, where volunteers hold it,
-// the packing of the gradient for them -> BackwardDone.
+// Update the input layer by a batch whose gradient is complete -> BackwardDone. Where volunteers
+// hold the input layer, the task packs the gradient for them instead.
 struct BackwardTask {
   BatchIndex batch = 0;
   float rate = 0;
@@ -66,14 +67,14 @@ struct CommitInputTask {
   RoundIndex round = 0;
 };
 
-// Forward pass of held-out points [begin, end) of the evaluation's order -> EvalForwardDone.
+// Forward pass of test examples [begin, end) of the evaluation's order -> EvalForwardDone.
 struct EvalForwardTask {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-// Quantized activations of points whose activations volunteers have computed -> ForwardDone, or
-// EvalForwardDone of held-out points [begin, end).
+// Quantize activations that volunteers have computed -> ForwardDone, or EvalForwardDone for test
+// examples [begin, end).
 struct EncodeTask {
   bool is_held_out = false;
   std::uint64_t begin = 0;  // the batch, or the first point
@@ -81,14 +82,13 @@ struct EncodeTask {
   std::shared_ptr<std::vector<float>> activations;  // examples x H; may be changed
 };
 
-// Read points for a volunteer that holds input shards -> PointsRead.
+// Read examples for a volunteer -> PointsRead.
 struct ReadPointsTask {
   SessionId session{};
   PointsRequest request;
 };
 
-// Merge the shards' best neurons of held-out points [begin, end) and add them to the running
-// metrics.
+// Merge the shards' best neurons of test examples [begin, end) and add them to the running metrics.
 struct EvalScoreTask {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -105,8 +105,8 @@ using WorkerTask =
 
 // ---- Work on the store -------------------------------------------------------------------------
 
-// Store a part of a commit -> Staged. The first part comes in place of all that is stored of the
-// shard for its round and for later ones: parts of a commit that was never whole.
+// Store a part of a commit -> Staged. The first part replaces all parts of the shard that are
+// stored for this round and later rounds: they belong to a commit that was never whole.
 struct StageTask {
   SessionId session{};  // whom to answer; none for what the worker commits
   ShardId shard{};
@@ -142,8 +142,8 @@ struct RecordEvaluationTask {
   std::vector<AccountRecord> accounts;
 };
 
-// Record that a staged commit counts, so that it survives a restart -> Settled. Comes after the
-// StageTasks of all of its parts.
+// Record that a staged commit counts, so that the commit survives a restart -> Settled. Comes after
+// the StageTasks of all its parts.
 struct SettleTask {
   SettledRound settled;
 };
@@ -158,18 +158,18 @@ struct Send {
   Message message;
 };
 
-// Close after everything sent before has left.
+// Close the connection after all earlier messages have been sent.
 struct CloseSession {
   SessionId session{};
 };
 
-// Ask a relay for the gradients of a sum one by one.
+// Ask a relay to send the gradients of a sum one by one.
 struct SplitSum {
   RelayId relay{};
   std::uint64_t number = 0;  // of the RelaySum
 };
 
-// Close a relay's connection, and with it all of its sessions -> RelayGone.
+// Close a relay's connection and all of its sessions -> RelayGone.
 struct CloseRelay {
   RelayId relay{};
   std::string reason;
@@ -214,7 +214,7 @@ struct SessionOpened {
   std::optional<RelayId> relay{};  // through which it comes
 };
 
-// A relay has sent the sum of the gradients of units of its sessions, which may be over by now.
+// A relay has sent the sum of the gradients of these units. Their sessions may have ended since.
 struct RelaySummed {
   RelayId relay{};
   Volunteer sender;          // the relay, which has no session
@@ -236,15 +236,14 @@ struct MessageReceived {
   std::size_t bytes = 0;  // on the wire, for accounts
 };
 
-// A message of a Send has left. It only counts in accounts: nothing comes of it, and it may be
-// reported after Done too.
+// A message of a Send has left. The core only counts it, and may be told after Done too.
 struct MessageSent {
   SessionId session{};
   std::size_t type = 0;   // position of the message's type in Message
   std::size_t bytes = 0;  // on the wire
 };
 
-// The connection is gone, or its bytes made no sense.
+// The connection is gone, or it sent bytes that are no message.
 struct SessionClosed {
   SessionId session{};
   std::string reason;
@@ -264,14 +263,14 @@ struct BackwardDone {
   std::vector<SharedBytes> packed;
 };
 
-// With an error, the sender encodes numbers as no volunteer does, or a relay has added wrongly: the
-// sums are false from then on.
+// With an error, the sender packed numbers that no honest volunteer packs, or a relay added
+// wrongly. The sums are false from then on.
 struct GradientsAdded {
   Volunteer sender;
   std::optional<Error> error;
 };
 
-// The answer, in parts; an error when a point does not exist.
+// The examples that were asked for, in parts, or an error when an example does not exist.
 struct PointsRead {
   SessionId session{};
   std::size_t asked = 0;
@@ -333,8 +332,8 @@ struct HistoryRecorded {};
 
 struct Settled {};
 
-// There is no room on the store's disk for the storage task that was next. Nothing was written;
-// whoever runs the queue tries that task again every now and then, and no other before.
+// The store's disk has no room for the next storage task. Nothing was written. The store tries that
+// task again from time to time, before all others.
 struct StoreFull {
   Error error;
 };
@@ -361,10 +360,10 @@ using Event =
                  Folded, ChunkRead, HistoryRecorded, StoreFull, TaskFailed, StopRequested, Banned,
                  Tick, MessageSent, GradientsAdded, RelaySummed, RelayGone, Settled>;
 
-// Whom an event concerns. The core looks only at what an event may have changed, so that an event
-// costs no more where there are more volunteers and shards. An event of the work concerns one
-// volunteer or one shard, and the function that handles it marks these. At a Tick some of all are
-// looked at, in turn. All other events are rare, and everything is looked at. Pure.
+// Which events concern everything. The core looks only at the state that an event may have changed,
+// so that an event's cost does not grow with volunteers and shards. Most events concern one
+// volunteer or one shard, which their handler marks. A Tick looks at a few of everything, in turn.
+// All other events are rare, and the core looks at everything. Pure.
 
 namespace detail {
 
@@ -382,10 +381,10 @@ inline bool concerns_all(const Event& event) {
                             RelaySummed, Settled>(event);
 }
 
-// Some entries of a map, in turn: whoever looks at a few each time comes to all of them. Pure.
+// Visits some entries of a map, in turn, so that repeated calls come to all of them. Pure.
 
-// Visits up to `most` entries, the first of them behind the key `last`, going on at the beginning
-// after the end, each once, while `visit` returns true. `last` is read first: a visit may change
+// Visits up to `most` entries, each once, while `visit` returns true. Begins behind the key `last`
+// and wraps around. Reads `last` before the first visit, since a visit may change it.
 // it.
 template <typename Map, typename Visit>
 void in_turn(Map& map, const typename Map::key_type& last, std::size_t most, const Visit& visit) {
@@ -397,8 +396,8 @@ void in_turn(Map& map, const typename Map::key_type& last, std::size_t most, con
 }
 
 // Collects the effects of one event in the order in which they are to be performed, and knows the
-// instant at which the event is handled. The classes of the core speak to the world through it
-// alone. Used from the core only.
+// instant at which the event is handled. Every effect of the core goes through the outbox. Used
+// from the core only.
 class Outbox {
  public:
   // The core handles an event at `now`.
@@ -432,7 +431,7 @@ class Outbox {
 
   void push(Done done) { effects_.emplace_back(std::move(done)); }
 
-  // The effects so far, which are forgotten here.
+  // Returns the effects so far and forgets them.
   [[nodiscard]] Effects take() { return std::exchange(effects_, {}); }
 
  private:

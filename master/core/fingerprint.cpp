@@ -10,7 +10,8 @@
 namespace gleaner {
 namespace {
 
-// Numbers and lists, each list after its length, so that no two answers give one stream.
+// Hashes numbers and lists, each list after its length, so that different answers give different
+// streams.
 class Stream {
  public:
   template <typename T>

@@ -80,7 +80,7 @@ InputStream::Unit InputStream::next_unit(std::span<const ShardId> ready,
     const auto needing = std::count_if(unit.shards.begin(), unit.shards.end(),
                                        [&](ShardId s) { return needs(place(s), step); });
     if (needing == 0) continue;
-    // A step that only some of them are to do is for a unit of their own.
+    // A step that only some of these shards need is for a unit of their own.
     if (needing != std::ssize(unit.shards)) break;
     if (step.kind == Kind::kBackward && step.gradients.empty()) break;
     cells += std::uint64_t{step.examples} * map_.hidden();
@@ -111,7 +111,7 @@ std::vector<InputStep> InputStream::steps_of(const Unit& unit) const {
 Result<void> InputStream::add(const Unit& unit, const std::vector<Bytes>& activations) {
   std::vector<Step*> asked;
   for (const std::uint64_t number : unit.steps) {
-    // The shards of a unit that is out stay with their holder, and the round of its steps open.
+    // While a unit is out, its shards stay with their holder and the round of its steps stays open.
     GLEANER_CHECK(number >= first_ && number < end());
     Step& step = steps_[number - first_];
     if (step.kind != Kind::kBackward) asked.push_back(&step);
@@ -133,7 +133,7 @@ Result<void> InputStream::add(const Unit& unit, const std::vector<Bytes>& activa
       }
     }
   }
-  // Only now: nothing of a message that is refused counts.
+  // Only now: a refused message counts for nothing.
   for (Step* step : asked) {
     for (const ShardId shard : unit.shards) {
       GLEANER_CHECK(step->known[place(shard)] == 0);

@@ -1,7 +1,7 @@
-// The work on input shards that volunteers hold, as one stream of steps in the order of the
-// arithmetic: the pipeline's forward passes and updates, and between rounds the held-out points of
-// an evaluation. Every holder goes through the stream at its own pace; a new one begins where its
-// shard stands and leaves out the activations that are known. Pure state; used from the core only.
+// Work on input shards that volunteers hold: one stream of steps in the order of the arithmetic.
+// The steps are the pipeline's forward passes and updates, and between rounds the test examples of
+// an evaluation. Every holder goes through the stream at its own pace. A new holder begins where
+// its shard stands, and skips activations that are known. Pure state; used from the core only.
 #pragma once
 
 #include <cstdint>
@@ -21,40 +21,40 @@ namespace gleaner {
 
 class InputStream {
  public:
-  // Begins before `next_batch`.
+  // The stream begins before `next_batch`.
   InputStream(const RunPlan& plan, const ShardMap& map, BatchIndex next_batch);
 
-  // The next step. That of a BackwardTask is not issued before its gradients are here.
+  // Appends a step. A BackwardTask's step is issued only once its gradients are here.
   void push(const ForwardTask& task);
   void push(const BackwardTask& task);
   void push(const EvalForwardTask& task);
-  // `packed` holds one an input shard, see input_parts.hpp.
+  // `packed` has one entry per input shard: see input_parts.hpp.
   void gradients_ready(BatchIndex batch, std::vector<SharedBytes> packed);
 
   // The shard has a new holder and stands before `next_batch`.
   void begin(ShardId shard, BatchIndex next_batch);
 
-  // Steps for some shards of one holder that stand at the same place.
+  // Steps for shards of one holder that stand at the same step.
   struct Unit {
     std::vector<ShardId> shards;       // ascending
     std::vector<std::uint64_t> steps;  // by number; empty when there is nothing to do
   };
 
-  // The unit that is next for `ready` (ascending), for those furthest behind: at most `steps_max`
-  // steps, and no more examples x hidden than a unit may have.
+  // The next unit for the shards of `ready` (ascending) that are furthest behind: at most
+  // `steps_max` steps, and at most kUnitCellsMax examples x hidden.
   [[nodiscard]] Unit next_unit(std::span<const ShardId> ready, std::uint32_t steps_max) const;
-  // The unit is out. Returns before which batch its shards stand when it is done.
+  // The unit is sent. Returns the batch before which its shards stand when it is done.
   BatchIndex issued(const Unit& unit);
   [[nodiscard]] std::vector<InputStep> steps_of(const Unit& unit) const;
 
-  // Takes the activations of a unit's steps, once each. Refuses (kProtocol) what does not fit them,
-  // of which nothing counts then.
+  // Takes the activations of a unit's steps, once each. kProtocol when they do not fit; then none
+  // of them counts.
   Result<void> add(const Unit& unit, const std::vector<Bytes>& activations);
 
-  // The activations that are whole now, in order: once each.
+  // Takes the steps whose activations have become complete, in order.
   std::vector<EncodeTask> take_whole();
 
-  // The shards whose activations of the first unfinished step are missing, and that step.
+  // The first unfinished step, and the shards whose activations it lacks.
   struct Missing {
     InputStep::Kind kind = InputStep::Kind::kForward;
     std::uint64_t index = 0;
@@ -63,10 +63,9 @@ class InputStream {
 
   [[nodiscard]] std::optional<Missing> missing() const;
 
-  // Steps before the updates of `batch` may be forgotten.
+  // Forgets steps before the updates of `batch`.
   void forget_before(BatchIndex batch);
 
-  // Steps that are not forgotten.
   [[nodiscard]] std::size_t size() const { return steps_.size(); }
 
  private:
@@ -74,10 +73,10 @@ class InputStream {
     InputStep::Kind kind = InputStep::Kind::kForward;
     std::uint64_t index = 0;
     std::uint32_t examples = 0;
-    BatchIndex before = 0;  // the updates of the batches before it come before the step
+    BatchIndex before = 0;  // the updates of earlier batches come before the step
     float rate = 0;
     std::vector<SharedBytes> gradients;  // kBackward: one an input shard, once they are here
-    std::vector<std::uint8_t> known;     // else: one an input shard
+    std::vector<std::uint8_t> known;     // other kinds: one an input shard
     std::uint32_t known_count = 0;
     std::vector<float> activations;  // examples x hidden; until they are taken
   };
@@ -94,7 +93,7 @@ class InputStream {
 
   // Whether the shard at `place` is to do the step.
   [[nodiscard]] static bool needs(std::uint32_t place, const Step& step);
-  // The first from `step` on that asks for activations.
+  // The first step from `step` on that asks for activations.
   [[nodiscard]] std::uint64_t next_asked(std::uint64_t step) const;
   // The first step from `cursor` on that the shard is to do.
   [[nodiscard]] std::uint64_t next_step(std::uint32_t place, std::uint64_t cursor) const;

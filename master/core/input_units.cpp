@@ -12,7 +12,7 @@ namespace {
 
 // Steps of a unit: few, so that activations do not wait for each other.
 constexpr std::uint32_t kStepsMax = 8;
-// Points that are being read for one volunteer.
+// Examples that are being read for one volunteer.
 constexpr std::size_t kPointsInFlightMax = std::size_t{4} * kPointsPerRequestMax;
 
 }  // namespace
@@ -31,7 +31,7 @@ void Units::perform(WorkerTask task) {
 
 void Units::issue_input(SessionId id, SessionState& session) {
   const std::vector<ShardId> ready = placement_.ready_at(id, Layer::kInput);
-  // The lag bounds what is live; this only limits replays.
+  // The lag bounds live steps, so that this limits replays only.
   const std::uint32_t in_flight_max = 2 * (run_.model.staleness + 1) + kStepsMax;
   while (session.input_steps_in_flight < in_flight_max) {
     UnitInFlight unit;
@@ -67,7 +67,8 @@ Result<void> Units::receive(SessionState& session, const InputResult& result) {
 }
 
 Result<void> Units::receive(SessionId id, SessionState& session, PointsRequest& request) {
-  // One that has given its last input shard back may still ask for what it would have needed next.
+  // A volunteer that has given its last input shard back may still ask for the examples of its next
+  // steps.
   if (!session.was_lent_input && !run_.map.is_wide()) {
     return protocol_error("it asks for examples, and was lent no input shard");
   }

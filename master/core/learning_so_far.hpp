@@ -1,6 +1,6 @@
-// How well a run has learned up to its checkpoint, as far as decisions rest on it: when it has
-// diverged, and when it has nothing more to gain. All of it follows from the model's configuration
-// and data, so that the decisions do too. A value.
+// How well a run has learned up to its checkpoint, as far as decisions depend on it: whether it has
+// diverged, and whether it still improves. All of it follows from the model's configuration and
+// data, and so do the decisions. A value.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,10 +15,10 @@
 
 namespace gleaner {
 
-// By what a round is seen to have diverged: its loss, or quantized activations that collapse. When
-// the lag is too large for the rates, the hidden units overshoot: the lengths of their codes grow,
-// then nearly all units are off, and rows learn from codes that say nothing, which the loss hardly
-// shows. Pure; all of it is the same whoever trained the round.
+// The sign by which a round is found to have diverged: its loss, or quantized activations that
+// collapse. When the lag is too large for the learning rates, hidden units overshoot: their
+// activations grow, then nearly all units turn off, and rows learn from activations that carry
+// nothing. The loss hardly shows this. Pure; it does not depend on who trained the round.
 struct Divergence {
   enum class Sign : std::uint8_t {
     kLoss,        // nats per example: of the round, and of the earlier one that it is compared with
@@ -45,29 +45,29 @@ inline std::string sentence(const Divergence& divergence) {
                      divergence.value, divergence.before);
 }
 
-// The lengths of a round's quantized activations, over consecutive batches of `kWindow` examples
-// together, so that few odd examples decide nothing.
+// The lengths of a round's quantized activations, averaged over consecutive batches of at least
+// `kWindow` examples, so that a few odd examples decide nothing.
 class CodeLengths {
  public:
   static constexpr std::uint64_t kWindow = 512;
-  // Measured in common/model/RECIPES.md, "Lag": harmless falls are by 6 and less.
+  // Harmless falls are by a factor of 6 or less, as measured: common/model/RECIPES.md, "Lag".
   static constexpr double kFallMax = 16;
   static constexpr double kWeakBelow = 0.25;
 
-  // `longest`: the mean of a round before; 0 if there was none.
+  // `longest`: the longest mean of an earlier round; 0 if there is none.
   explicit CodeLengths(double longest) : longest_before_(longest) {}
 
-  // A batch's examples and the mean length of their codes, in the order of the batches.
+  // Adds a batch: its examples and the mean length of their activations. Batches come in order.
   void add(std::uint32_t examples, double mean_length);
 
-  // The shortest that was less than a kFallMax-th of the longest before it in the round, if one
-  // was. Nothing where the round began weak: training it again would begin there too.
+  // The shortest length below a kFallMax-th of the longest length before it in the round, if any.
+  // Nullopt when the round began weak: training the round again would begin weak too.
   [[nodiscard]] std::optional<Divergence> collapse() const {
     return weak_start_ ? std::nullopt : collapse_;
   }
 
-  // The round's first length, when it is less than kWeakBelow of the longest round's before: the
-  // collapse was in the rounds before and has shown too late.
+  // The round's first length if it is below kWeakBelow of the longest length of earlier rounds: an
+  // earlier round collapsed, and showed it too late.
   [[nodiscard]] const std::optional<Divergence>& weak_start() const { return weak_start_; }
 
  private:
@@ -97,32 +97,34 @@ inline void CodeLengths::add(std::uint32_t examples, double mean_length) {
   longest_ = std::max(longest_, length);
 }
 
-// Evaluations in a row without a higher P@1 after which a run is finished.
+// How many evaluations in a row without a higher P@1 end a run.
 struct Patience {
-  std::uint32_t evaluations = 0;  // at least; 0: it never ends early
+  std::uint32_t evaluations = 0;  // at least; 0: the run never ends early
   std::uint32_t divisor = 0;      // and all evaluations so far divided by this; 0: no more
 
   friend bool operator==(const Patience&, const Patience&) = default;
 };
 
-// A run that nobody gave a number of epochs has this patience. A third of the evaluations, and 3 at
-// least, would end a slow run before its best (tests/bench/RESULTS.md).
+// Patience of a run whose owner set no number of epochs. A third of the evaluations, and at least
+// 3, would end a slow run before its best (tests/bench/RESULTS.md).
 inline constexpr Patience kPatienceAuto{5, 2};
 
 struct LearningSoFar {
-  // A round is compared with later ones when its loss is lower by this fraction than that of every
-  // such round before. There are few such rounds in a run, so that all of them can be audited.
+  // A round is a reference for later rounds when its loss is lower than the loss of every earlier
+  // reference, by at least this fraction. A run has few references, so that all of them can be
+  // audited.
   static constexpr double kLowerBy = 0.1;
 
-  double lowest_loss = -1;         // of such a round, nats per example; negative: none yet
+  // loss of the last reference round, nats per example; negative: none yet
+  double lowest_loss = -1;
   double longest_codes = 0;        // mean length of quantized activations in a round
   double best_p_at_1 = -1;         // of an evaluation
-  RoundIndex best_checkpoint = 0;  // the first that had it
+  RoundIndex best_checkpoint = 0;  // the first with best_p_at_1
   std::uint32_t evaluations = 0;
   std::uint32_t evaluations_since_best = 0;
 
-  // Whether the loss becomes the one that later rounds are compared with. A loss of 0 does not:
-  // beside it every later round would have diverged.
+  // Whether a round with this loss becomes a reference. A loss of 0 does not: beside it every later
+  // round would have diverged.
   [[nodiscard]] bool is_lower(double loss) const {
     return loss > 0 && (lowest_loss < 0 || loss < (1 - kLowerBy) * lowest_loss);
   }

@@ -75,8 +75,8 @@ void LeaseTable::release(ShardId shard, Instant now) {
 std::vector<ShardId> LeaseTable::revoke_all(SessionId holder, Instant now) {
   std::vector<ShardId> revoked = held_by(holder);
   for (const ShardId shard : revoked) {
-    // A hand-over that was still being loaded serves the next holder; one that was still arriving
-    // is incomplete, and one that was loaded has been trained on since.
+    // A hand-over that was still being loaded serves the next holder. A hand-over that was still
+    // arriving is incomplete, and a loaded one has been trained on since.
     if (at(shard).state != LeaseState::kLoading) at(shard).handed_over.reset();
     release(shard, now);
   }

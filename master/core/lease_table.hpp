@@ -1,7 +1,7 @@
-// Who holds which shard of those that are lent. Pure state; used from the core only.
+// The leases: which session holds which shard. Pure state; used from the core only.
 // Invariants
-// - A shard has at most one live lease, and each grant has a larger epoch than those before.
-// - Indexes by holder and by state agree with the leases, so that no question about one holder or
+// - A shard has at most one live lease, and a later grant has a larger epoch.
+// - The indexes by holder and by state agree with the leases, so that a question about one holder
 //   one state looks at every shard. Hence `state`, `holder`, `epoch` and `since` of a lease change
 //   through the table's functions alone.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace gleaner {
 
-// A shard's state between two holders: what it has beyond its last commit.
+// A handed-over shard's state beyond its last commit, for the next holder.
 struct HandedOver {
   RoundIndex base_round = 0;
   BatchIndex next_batch = 0;
@@ -45,19 +45,19 @@ struct ShardLease {
   std::uint32_t parts = 0;                     // of that commit, as its first part said
   Fingerprint commit_so_far{};                 // of its parts that have arrived
   std::uint32_t chunks_asked = 0;              // requests for chunks: each is asked for once
-  std::uint64_t rows_from = 0;  // lowest row that the next part of it, or of a hand-over, may hold
+  std::uint64_t rows_from = 0;  // lowest row that the next part of a commit or hand-over may hold
   std::shared_ptr<HandedOver>
       handed_over;  // kFree, kLoading: what to continue from; kReleasing: so far
-  // For people alone: how far a download is, who held it before, and why it left there or is to
-  // leave.
+  // Shown to people only: progress of a download, the last holder, and why the shard left it or is
+  // to leave its holder.
   std::uint32_t chunks = 0;
   std::uint32_t chunks_sent = 0;
   std::string held_before;
   std::string moved_why;
-  bool is_standby = false;  // of a shadow: its holder is to go on with the shard, which is free
+  bool is_standby = false;  // of a shadow: its holder is to take over the free shard
 };
 
-// Numbers leases. All tables of a master share one, so that a lease's number does not tell its
+// Numbers leases. All tables of a master share the numbers, so that a number does not tell a holder
 // holder which table it is in.
 class LeaseEpochs {
  public:
@@ -71,7 +71,7 @@ class LeaseEpochs {
 
 class LeaseTable {
  public:
-  // Every shard starts free with `committed` rounds stored. `epochs` outlives the table.
+  // Every shard begins free, with `committed` rounds stored. `epochs` outlives the table.
   LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpochs& epochs);
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(shards_.size()); }
@@ -80,31 +80,31 @@ class LeaseTable {
 
   [[nodiscard]] ShardLease& at(ShardId shard) { return shards_[raw(shard)]; }
 
-  // Requires a free shard. The holder starts from checkpoint `base_round` (at most `committed`) and
-  // stands before `next_batch`.
+  // Requires a free shard and `base_round` <= `committed`. The holder loads checkpoint `base_round`
+  // and stands before `next_batch`.
   LeaseRef grant(ShardId shard, SessionId holder, RoundIndex base_round, BatchIndex next_batch,
                  Instant now);
 
-  // Requires a free shard, and in `shadow` another lease of it. Its holder goes on under that
-  // lease.
+  // Requires a free shard and a ready shadow of it. The shadow's holder becomes the shard's holder,
+  // under the same epoch.
   void take_over(ShardId shard, const ShardLease& shadow, Instant now);
 
-  // The lease if `session` holds it under this epoch; nullptr for anything else a peer may claim.
+  // The lease if `session` holds it under this epoch; otherwise null.
   [[nodiscard]] ShardLease* find(const LeaseRef& lease, SessionId session);
 
   void set_state(ShardId shard, LeaseState state, Instant now);
-  // The holder gave the shard back; `handed_over` stays for the next one.
+  // Frees the shard that its holder gave back. `handed_over` stays for the next holder.
   void release(ShardId shard, Instant now);
-  // Frees every shard of a vanished holder and returns them, ascending.
+  // Frees the shards of a vanished holder and returns them in ascending order.
   std::vector<ShardId> revoke_all(SessionId holder, Instant now);
 
-  // Ascending. A copy, so that the caller may change the leases as it goes through them.
+  // Ascending. A copy, so that leases may change while the caller visits the shards.
   [[nodiscard]] std::vector<ShardId> held_by(SessionId holder) const;
-  // Ascending, until a lease changes.
+  // Ascending. Valid until a lease changes.
   [[nodiscard]] const std::set<ShardId>& shards_of(SessionId holder) const;
   [[nodiscard]] std::size_t count_held_by(SessionId holder) const;
 
-  // Everyone who holds a shard, in no order, and which ones, ascending.
+  // All holders, in no order, each with its shards in ascending order.
   [[nodiscard]] const std::unordered_map<SessionId, std::set<ShardId>>& holders() const {
     return holders_;
   }
@@ -113,10 +113,10 @@ class LeaseTable {
     return states_[static_cast<std::size_t>(state)];
   }
 
-  // Makes take_changed() name the shard, whose lease is in the same state.
+  // Makes take_changed() return the shard although its state has not changed.
   void note_changed(ShardId shard) { changed_.insert(shard); }
 
-  // The shards whose leases have changed their state since the last call.
+  // The shards whose leases have changed since the last call.
   std::set<ShardId> take_changed() { return std::exchange(changed_, {}); }
 
  private:

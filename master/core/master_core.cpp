@@ -48,7 +48,7 @@ Effects MasterCore::handle(Event event, Instant now) {
     return {};
   }
   if (life_.is_done) return {};
-  // The worker's next task is all that waits for a sum, and the worker does its tasks in order.
+  // Only the worker's next task waits for a sum, and the worker does its tasks in order.
   if (const auto* added = std::get_if<GradientsAdded>(&event); added && !added->error) return {};
   outbox_.set_now(now);
   if (life_.born == Instant{}) life_.born = now;
@@ -66,8 +66,8 @@ void MasterCore::look_at_all() {
   if (bag_) bag_->look_at_all();
 }
 
-// Decides what to do next. Reads the state that events left, so that the order of events within an
-// instant does not matter to it.
+// Decides on the next work. Reads only the state that events left, so that the order of events
+// within an instant does not matter.
 void MasterCore::schedule() {
   if (!life_.is_started) {
     if (sessions_.active() < run_.config.min_volunteers) {
@@ -90,7 +90,7 @@ void MasterCore::schedule() {
 }
 
 void MasterCore::audit() {
-  // Closing a round may have found that more is to be audited.
+  // Closing a round may have drawn further audits.
   if (!bag_) {
     for (const SessionId auditor : audits_.update()) units_.may_begin(auditor);
     units_.count_confirmed();
@@ -136,7 +136,7 @@ void MasterCore::on(PointsRead& event) {
 void MasterCore::on(const Staged& event) {
   rounds_.store_answered();
   rounds_.on(event);
-  // A commit that was on its way to the store when its relay was lost.
+  // The commit may have been on its way to the store when its relay was lost.
   if (!lost_gradients_.empty()) check_lost_gradients(false);
 }
 
@@ -291,10 +291,11 @@ Result<void> MasterCore::receive(SessionId id, SessionState& session, Hello& hel
   if (!protocol) return protocol.error();
   if (const std::optional<SessionId> old = sessions_.of_identity(session.standing.identity)) {
     const std::uint64_t process = sessions_.find(*old)->hello.process;
-    // The Hello of an ended process may arrive after that of the next one. It may try again: if its
-    // clock was set back, it is the later one, and the session of the other ends by its silence.
+    // The Hello of an ended process may arrive after the Hello of the next one. The ended process
+    // is told to try again: if it is in fact the later one, with a clock that was set back, the
+    // other's session ends by its silence.
     if (process > hello.process) return Error{ErrorCode::kBusy, kSameKey};
-    // If both are of one process, the old connection may be the one in use: the two came in the
+    // Two connections of one process may arrive in the wrong order: the old one may be in use.
     // wrong order.
     outbox_.send(*old, Refusal{ErrorCode::kIdentity, kSameKey, process == hello.process});
     outbox_.close(*old);
@@ -420,7 +421,7 @@ void MasterCore::judge() {
       refuse(who.session, {ErrorCode::kFault, "its answers are false: " + guilty.what});
     }
     convicted.push_back(who.identity);
-    // An auditor's lies reach no model, but it may have had work of its own that nobody audited.
+    // An auditor's false answers reach no model, but its own work may have gone unaudited.
     if (guilty.is_holder || may_be_unaudited(who.identity)) falsified_by = who.name;
   }
   if (falsified_by.empty()) return;

@@ -1,13 +1,13 @@
-// The master's mind: admits volunteers, lends them shards, keeps batches in flight at the fixed
-// lag, closes rounds, evaluates, recovers. Pure: (event, now) -> effects; no clock, file, lock or
-// thread.
+// The master's state machine. It admits volunteers, lends them shards, keeps batches in flight at
+// the fixed lag, closes rounds, evaluates and recovers. Pure: (event, now) -> effects, without
+// clock, file, lock or thread.
 //
-// A coordinator over classes that own their state: it hands each event to the class that it is for,
-// ends sessions and the run, and asks each class in turn for what is next (schedule()).
+// MasterCore coordinates classes that own their state. It passes each event to the class that
+// handles it, ends sessions and the run, and then asks each class for its next work (schedule()).
 // Invariants
 // - Nothing changes the core outside handle().
-// - Nothing that a volunteer sends reaches a check: what does not fit ends its session with a
-//   sentence.
+// - A volunteer's message never reaches a GLEANER_CHECK. A message that does not fit ends its
+//   session with a sentence.
 // - After Done no effect comes out.
 // Used from one strand.
 #pragma once
@@ -38,15 +38,15 @@ namespace gleaner {
 
 class MasterCore {
  public:
-  // `model` is valid; `config.label_counts` has one entry a label.
+  // Requires a valid `model`, and one entry per label in `config.label_counts`.
   MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint resume);
 
-  // Effects are to be performed in order. After Done nothing more comes out.
+  // Returns the effects in the order in which they are to be performed; none after Done.
   Effects handle(Event event, Instant now);
 
   [[nodiscard]] RunProgress progress() const { return view_.progress(); }
 
-  // The whole status, for tools. What only the shell knows is not measured.
+  // The whole status, for tools. Fields that only the shell can fill in are "not measured".
   [[nodiscard]] RunStatus status() const { return view_.status(); }
 
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return sessions_.accounts(); }
@@ -55,15 +55,15 @@ class MasterCore {
 
   [[nodiscard]] const LeaseTable& leases() const { return placement_.leases(); }
 
-  // The leases of auditors.
+  // Leases under which auditors and spares repeat work.
   [[nodiscard]] const LeaseTable& shadows() const { return placement_.shadows(); }
 
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
 
-  // Without a hidden layer.
+  // Set in a run without a hidden layer.
   [[nodiscard]] const std::optional<ShardRounds>& shard_rounds() const { return shard_rounds_; }
 
-  // Where volunteers hold the input layer.
+  // Set when volunteers hold the input layer.
   [[nodiscard]] const std::optional<InputStream>& input_stream() const { return input_; }
 
  private:
@@ -107,10 +107,10 @@ class MasterCore {
 
   void on(const Banned& event);
   void on(const Tick& event);
-  // Counts a message that has left. It decides nothing, so that nothing is scheduled after it.
+  // Counts a sent message. Schedules nothing: no decision depends on it.
   void on(const MessageSent& event);
 
-  // -- messages. An error ends the session with its sentence.
+  // -- messages. Passes a message to the class that handles it. An error ends the session with its
   // Hands a message to the class that it is for. The table of messages says which types come here.
   Result<void> receive(SessionId id, SessionState& session, Hello& hello);
   Result<void> receive(SessionId id, SessionState& session, const Observe& observe);
@@ -137,34 +137,33 @@ class MasterCore {
   void receive(SessionId id, SessionState& session, const Leaving& leaving);
   void receive(SessionId id, SessionState& session, const Goodbye& goodbye);
 
-  // Marks that the volunteer may do more or less for others from now on.
+  // The volunteer may be able to audit more or less from now on.
   void note_change_of(SessionId id);
 
-  // -- what is next
-  // Marks everything as changed: see events.hpp.
+  // -- next work
+  // Marks everything as changed: see concerns_all() in events.hpp.
   void look_at_all();
   void schedule();
-  // Gives work to volunteers, by the layer that is trained.
   void issue();
-  // Has done again what strangers did.
+  // Appoints auditors, counts what they have confirmed, and calls the referee when nobody else can
   void audit();
   void let_leavers_go();
-  // With what the volunteer did since the core began, or since its last final record, unsigned.
+  // Tells the volunteer what it did since the core began or since its last final record. Unsigned.
   Goodbye goodbye_to(const SessionState& session, ErrorCode code, const char* why);
-  // Keeps out whoever gave false answers; the end of the run if the model may hold some.
+  // Ends the sessions of convicted volunteers. Ends the core when the model may hold false work.
   void judge();
   // Whether a checkpoint may hold work of the key that nobody audited.
   [[nodiscard]] bool may_be_unaudited(const KeyId& key) const;
 
   // -- ends
-  // Ends the session with a refusal; only after kBusy is the volunteer to try again.
+  // Ends the session with a refusal. The refusal invites another try only after kBusy.
   void refuse(SessionId id, const Error& error);
-  // Frees what the session holds; the shell may still have to close the connection.
+  // Frees the session's shards and units. The shell may still have to close the connection.
   void drop_session(SessionId id, const std::string& reason);
   void finish(Done done);
   void finish_if(std::optional<Done> done);
 
-  // In the order in which they refer to each other.
+  // Members refer to members above them.
   const RunSetup run_;
   Outbox outbox_;
   RunView::Life life_;

@@ -92,7 +92,7 @@ std::uint32_t Placement::room_to_take_over(SessionId id) const {
 bool Placement::can_take_over(ShardId shard) const {
   const ShardLease& lease = leases_.at(shard);
   const ShardLease& shadow = shadows_.at(shard);
-  // A commit that it has sent as an auditor, even in part, is not kept.
+  // The parts of a commit that the holder has sent as an auditor are not kept.
   return shadow.epoch > lease.epoch && shadow.parts_arrived == 0 &&
          shadow.next_commit <= lease.committed;
 }
@@ -132,7 +132,7 @@ bool Placement::waits_for_rejoin() {
 }
 
 std::uint32_t Placement::rows_per_chunk(ShardId shard) const {
-  // About as many bytes as a chunk of an output shard.
+  // About as many bytes as a chunk of an output shard has.
   return run_.config.rows_per_chunk * run_.map.row_width(ShardId{0}) / run_.map.row_width(shard);
 }
 
@@ -163,7 +163,7 @@ void Placement::lend_free_shards() {
       candidates = holders(layer);
       receivers.emplace(candidates, shards_in(layer));
     }
-    // Nobody holds a shard twice.
+    // One holder cannot hold a shard twice.
     const bool is_shadowed =
         layer == Layer::kOutput && shadows_.at(shard).state != LeaseState::kFree;
     const std::optional<std::size_t> receiver =
@@ -171,7 +171,7 @@ void Placement::lend_free_shards() {
     if (!receiver) continue;
     const ShardLease& free = leases_.at(shard);
     const SessionId id = candidates[*receiver].session;
-    // An auditor does a whole round again, so an audited holder must begin at a round's beginning.
+    // An auditor repeats whole rounds, so that an audited holder must begin at a round's beginning.
     if (free.handed_over &&
         (free.handed_over->base_round < free.committed || sessions_.is_audited(sessions_.at(id)))) {
       leases_.at(shard).handed_over.reset();
@@ -289,7 +289,7 @@ std::uint32_t Placement::holder_gone(SessionId id, const std::string& name,
     leases_.at(shard).moved_why = "it is gone: " + reason;
   }
   if (freed.empty()) return 0;
-  // All at once: that was the network, and they will be back.
+  // All holders vanished at once: the network failed, and they will be back.
   if (leases_.holders().empty()) expects_rejoin_ = checkpoint > 0;
   last_loss_ = outbox_.now();
   return static_cast<std::uint32_t>(freed.size());

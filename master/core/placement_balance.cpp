@@ -77,8 +77,8 @@ std::vector<Holder> Placement::holders(Layer layer) const {
     holder.shards = count_held_by(id, layer);
     holder.capacity = capacity(id, session, layer);
     if (sessions_.is_audited(session)) holder.limit = limit(session);
-    // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more. Nor
-    // does one that is paused.
+    // A volunteer that missed two heartbeats may be dead: it keeps its shards and gets no more. A
+    // paused volunteer gets no more either.
     if (is_quiet(session) || session.is_paused()) {
       holder.capacity = std::min(holder.capacity, holder.shards);
     }
@@ -119,14 +119,15 @@ bool Placement::can_do_without(SessionId id, Layer layer) const {
 void Placement::weigh_balance() {
   notice_quarantined();
   const std::vector<Holder> present = holders(Layer::kOutput);
-  const bool is_off = is_unbalanced(present, run_.map.output_shards(), run_.config.balance_hysteresis);
+  const bool is_off =
+      is_unbalanced(present, run_.map.output_shards(), run_.config.balance_hysteresis);
   unbalanced_rounds_ = is_off ? unbalanced_rounds_ + 1 : 0;
   explain_shares(present);
 }
 
 void Placement::notice_quarantined() {
-  // A unit's bytes do not depend on the number of shards, so that fewer would not help: whoever's
-  // link keeps all others waiting is to hold none.
+  // A unit's bytes do not depend on the number of shards. A volunteer whose link keeps all others
+  // waiting is therefore to hold none.
   std::vector<std::pair<SessionId, SessionState*>> holding;
   std::vector<double> times;
   for (auto& [id, session] : sessions_.all()) {
@@ -201,18 +202,18 @@ bool Placement::is_between_rounds() const {
 
 bool Placement::is_move_worth_while(const std::vector<Holder>& candidates) const {
   if (!last_loss_) return true;
-  // Expect the next volunteer to vanish after as much time as has passed since the last one did. By
-  // then a move must have saved the time that it takes. Where volunteers vanish faster than that,
-  // newcomers get the shards of those that vanish.
+  // Expect the next volunteer to vanish after as much time as has passed since the last one
+  // vanished. By then a move must have saved the time that it takes. If volunteers vanish faster,
+  // newcomers get their shards.
   const double calm_us = static_cast<double>((outbox_.now() - *last_loss_).count());
   return calm_us * gain_of_fair_shares(candidates, run_.map.output_shards()) >=
          static_cast<double>(loading_time_.count());
 }
 
 void Placement::rebalance() {
-  // Between two rounds, when a hand-over has nothing to carry: everything is in the commit.
+  // Only between two rounds: all of a shard is in its commit then, and a hand-over carries nothing.
   if (!run_.plan.is_round_end(pipeline_.frontier()) || stays_at_ == pipeline_.frontier()) return;
-  // One wave of moves at a time: what is on its way will change the picture.
+  // One wave of moves at a time: shards in transit will change the balance.
   if (!leases_.in_state(LeaseState::kReleasing).empty() ||
       !leases_.in_state(LeaseState::kLoading).empty() ||
       !leases_.in_state(LeaseState::kFree).empty()) {
@@ -233,7 +234,7 @@ void Placement::rebalance() {
   move_shards(Layer::kOutput, candidates,
               is_for_newcomer ? "somebody has come who is to have a fair share"
                               : "with other shares all are done sooner");
-  // The link slows the input layer down, which another allocation would not mend.
+  // A link slows the input layer down, and another allocation would not help.
   if (input_ && is_for_newcomer) {
     move_shards(Layer::kInput, holders(Layer::kInput),
                 "somebody has come who is to have a fair share");

@@ -1,4 +1,4 @@
-// Messages about shards. Everything in them is a claim until it has been checked.
+// Messages about shards. Nothing in a message is believed before it is checked.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
   std::vector<ShardId> different;
   for (const OfferedShard& offered : offer.shards) {
     const ShardId shard = offered.lease.shard;
-    // Input shards are not wanted by a master that holds them itself.
+    // A master that holds the input layer itself does not want input shards.
     const bool is_wanted = is_current && raw(shard) < leases_.size() &&
                            leases_.at(shard).state == LeaseState::kFree &&
                            (!run_.map.is_wide() || leases_.at(shard).committed == checkpoint);
@@ -48,8 +48,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
     outbox_.send(id, Revoke{offered.lease});
   }
   for (const ShardId shard : accepted) {
-    // It has the checkpoint; later commits and a hand-over that were made of it meanwhile
-    // come out again.
+    // The volunteer begins at the checkpoint, and computes later commits and a hand-over again.
     leases_.at(shard).handed_over.reset();
     LeaseGrant grant;
     grant.base_round = checkpoint;
@@ -151,8 +150,8 @@ Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& p
       lease->handed_over ? static_cast<std::uint32_t>(lease->handed_over->parts.size()) : 0;
   Result<void> fits =
       check_rows(run_.model, run_.map, part.lease.shard, part.rows, RowsOf::kHandOver);
-  // Everything that was asked of the shard comes before it: results, and the commit of a round that
-  // is complete.
+  // The hand-over comes after everything else that the shard owes: results, and the commit of a
+  // complete round.
   const bool is_due =
       lease->state == LeaseState::kReleasing && part.base_round == lease->next_commit &&
       part.next_batch == lease->next_batch &&
@@ -177,8 +176,8 @@ Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& p
   if (part.part + 1 != part.parts) return {};
   lease->held_before = session.name();
   if (sessions_.is_audited(session)) {
-    // Nobody could tell whether these rows are honest. At the beginning of a round there is nothing
-    // to hand over, and within one the next holder does the round again.
+    // Nobody could tell whether these rows are honest. A hand-over at the beginning of a round
+    // carries no rows; within a round the next holder does the round again.
     lease->handed_over->parts.clear();
     if (part.next_batch != run_.plan.round_begin(part.base_round)) lease->handed_over.reset();
   }

@@ -17,7 +17,7 @@ std::optional<Obligation> Placement::owed(const SessionState& session, ShardId s
   if (lease.state == LeaseState::kReleasing) return Obligation::kHandOver;
   const BatchIndex end = run_.plan.round_end(lease.next_commit);
   if (lease.state != LeaseState::kReady || lease.next_batch < end) return std::nullopt;
-  // Answers come before the commit that they lead to, and are owed themselves.
+  // Answers come before the commit to which they lead, and have their own deadline.
   if (session.has_unit_out(shard, end)) return std::nullopt;
   return Obligation::kCommit;
 }
@@ -29,7 +29,8 @@ OutstandingWork Placement::begin_outstanding(Obligation what, ShardId shard, Ses
   const std::uint64_t shard_bytes =
       layer_of(shard) == Layer::kOutput ? run_.config.shard_bytes : run_.config.input_shard_bytes;
   const Millis bytes(shard_bytes * 1000 / kThinLine);
-  // One after the other passes its line, and no more of them than there are shards.
+  // Transfers pass the volunteer's line one after the other, and there are at most as many as
+  // shards.
   const Instant last = first + bytes * std::max(1u, shards_at(id));
   session.last_due = std::min(std::max(first, session.last_due) + bytes, last);
   return {what, now, session.last_due};

@@ -1,6 +1,6 @@
-// Who gets no shards for a while, since it missed an obligation: longer each time. Pure state; used
-// from the core only.
-// Invariant: at most kPeersMax are remembered; beyond, the one whose time ends first is forgotten.
+// Keeps who gets no shards for a while after a missed obligation; each time longer. Pure state;
+// used from the core only.
+// Invariant: at most kPeersMax entries; a further one replaces the entry that ends first.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace gleaner {
 
-// `Who` is a key, or the invite by which newcomers come.
+// `Who` is a key, or the invite of newcomers.
 template <typename Who>
 class Quarantines {
  public:

@@ -17,9 +17,8 @@
 
 namespace gleaner {
 
-// Tells what happens in a run, as the core sees it and as people and programs see it: the console,
-// its JSON (EVENTS.md) and the run's page take these as they are. Plain values; what is unknown is
-// negative.
+// Notices are the core's account of a run for people and programs. The console, its JSON
+// (EVENTS.md) and the run's page show them as they are. Plain values; unknown numbers are negative.
 
 struct VolunteerJoined {
   std::string name;
@@ -54,7 +53,7 @@ struct Evaluated {
   double seconds = -1;  // that it took
 };
 
-// Anything else worth a sentence; `kind` tells which sort, for programs that read no sentences.
+// Any other event worth a sentence. `kind` names its sort, for programs that read no sentences.
 struct LogLine {
   LogLevel level = LogLevel::kInfo;
   std::string message;
@@ -62,7 +61,7 @@ struct LogLine {
   std::string peer = {};  // the address that the message begins with, where it begins with one
 };
 
-// The store can take nothing more for now: training waits for room, and goes on by itself.
+// The store's disk is full. Training waits for room and goes on when there is some.
 struct Paused {
   std::string reason;
 };
@@ -71,10 +70,10 @@ struct Resumed {
   double seconds = 0;  // since it was paused
 };
 
-// The connection to a relay, in this process's life.
+// A connection to a relay, numbered within this process.
 enum class RelayId : std::uint64_t {};
 
-// A volunteer, as it is known when its session may be over.
+// A volunteer whose session may be over.
 struct Volunteer {
   SessionId session{};
   KeyId identity;
@@ -82,14 +81,14 @@ struct Volunteer {
   std::string name;
 };
 
-// A volunteer's answer was false: it is to be kept out.
+// A volunteer's answer was false, and the volunteer is to be kept out.
 struct Conviction {
   Volunteer who;
   std::string what;        // "the answer for batches 12 to 15 is not what a trusted volunteer gets"
   bool is_holder = false;  // its work is in the open rounds, which must be trained again
 };
 
-// An audit needs a trusted volunteer, and none is here: see kRefereeIdentity.
+// An audit needs a trusted volunteer and none is here: see kRefereeIdentity.
 struct RefereeWanted {};
 
 using Notice = std::variant<VolunteerJoined, VolunteerLeft, CheckpointSaved, Evaluated, LogLine,

@@ -13,22 +13,21 @@ namespace gleaner {
 
 class RoundMeter {
  public:
-  // Time counts for the open round from `now` on.
   void restart_clock(Instant now) { round_started_ = now; }
 
-  // The next round has been under way while the last one was closing.
+  // The next round has been under way since the last one began to close.
   void begin_round(Instant now);
 
   void batch_applied(std::uint32_t examples) { examples_ += examples; }
 
-  // Bytes of training units, and of their results.
+  // Bytes of training units and of their results.
   void sent(std::uint64_t bytes);
   void received(std::uint64_t bytes);
 
-  // A result of one volunteer carried this number of examples.
+  // A volunteer's result covered this number of examples.
   void carried(std::uint64_t examples) { round_unit_examples_ += examples; }
 
-  // One of `shards` was trained on this number of examples, while `volunteers` were there.
+  // One of `shards` was trained on this number of examples, with `volunteers` present.
   void shard_round(std::uint64_t examples, std::uint32_t shards, std::uint32_t volunteers) {
     shard_examples_ += examples;
     examples_ += shard_examples_ / shards;
@@ -36,11 +35,10 @@ class RoundMeter {
     carried(examples * volunteers / shards);
   }
 
-  // The round's record.
   [[nodiscard]] RoundRecord record(RoundIndex round, const RunPlan& plan, const RoundSums& sums,
                                    std::uint32_t volunteers, Instant now) const;
 
-  // In this process's life.
+  // Since this process started.
   [[nodiscard]] std::uint64_t examples() const { return examples_; }
 
   [[nodiscard]] std::uint64_t unit_bytes_down() const { return unit_bytes_down_; }
@@ -50,7 +48,8 @@ class RoundMeter {
  private:
   Instant round_started_{};
   std::uint64_t examples_ = 0;
-  std::uint64_t shard_examples_ = 0;  // trained by fewer shards than there are, times these
+  // remainder: trained by fewer shards than there are, times these
+  std::uint64_t shard_examples_ = 0;
   std::uint64_t unit_bytes_down_ = 0, unit_bytes_up_ = 0;
   // In the open round: bytes of units and results, and examples x volunteers they carried.
   std::uint64_t round_bytes_down_ = 0, round_bytes_up_ = 0, round_unit_examples_ = 0;

@@ -57,8 +57,8 @@ Result<std::optional<Fingerprint>> Rounds::take(ShardLease& lease, const Session
     return protocol_error("a commit of shard {} for round {} that is not due", raw(shard),
                           part.round);
   }
-  // Results come before the commit they lead to; otherwise the round could be folded while the
-  // batches of it are still awaited.
+  // Results come before the commit to which they lead. Otherwise the round could be folded while
+  // some of its batches are unanswered.
   if (session.has_unit_out(shard, run_.plan.round_end(part.round))) {
     return protocol_error("shard {} committed round {} before its results", raw(shard), part.round);
   }
@@ -97,7 +97,7 @@ Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& c
     return {};
   }
   Commit& kept = commits_[{commit.round, shard}];
-  // An earlier holder's stands if it came whole; if not, this one comes in its place.
+  // An earlier holder's whole commit stays. An incomplete one is replaced.
   if (kept.content) {
     outbox_.send(id, CommitCredit{});
   } else {
@@ -146,7 +146,7 @@ Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardI
 }
 
 void Rounds::count_commit(SessionId id, const SessionState& session) {
-  // With the first one a stranger may hold more.
+  // After its first commit a stranger may hold more shards.
   if (++sessions_.account(session).commits == 1) audits_.heard(id);
 }
 
@@ -194,8 +194,8 @@ void Rounds::forget_commits(ShardId shard, RoundIndex round) {
 
 bool Rounds::is_done_by_all() const {
   for (std::uint32_t s = 0; s < leases_.size(); ++s) {
-    // A holder that still replays this round needs its log, although an earlier holder's commit
-    // of it has been stored meanwhile.
+    // A holder that still replays this round needs its log, even if an earlier holder's commit of
+    // the round is stored.
     const ShardLease& lease = leases_.at(ShardId{s});
     if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return false;
   }
@@ -204,12 +204,12 @@ bool Rounds::is_done_by_all() const {
 
 bool Rounds::is_whole() const {
   if (shard_rounds_) {
-    // Scores are of the rows as of the checkpoint, and `best` is a copy of them.
+    // An evaluation holds up the fold: the `best` model is a copy of the rows that it scored.
     return !evaluations_.owes(checkpoint_) && !evaluations_.current() &&
            evaluations_.is_recorded() && shard_rounds_->has_settled(checkpoint_);
   }
   const auto stored = stored_.find(checkpoint_);
-  // The worker's commit comes after its last update.
+  // The worker commits after its last update.
   return stored != stored_.end() && stored->second == run_.map.shard_count() &&
          pipeline_.applied() >= run_.plan.round_end(checkpoint_) && audits_.is_clear(checkpoint_) &&
          is_done_by_all();
@@ -227,8 +227,8 @@ std::optional<Done> Rounds::close() {
   last_record_ = meter_.record(checkpoint_, run_.plan, sums, sessions_.active(), outbox_.now());
   const CodeLengths lengths = code_lengths(checkpoint_);
   const auto divergence = divergence_of(last_record_, sums, lengths);
-  // Audits come before decisions: false work may be all there is to a round that looks diverged, or
-  // to a loss beside which later ones will.
+  // Audits come before decisions: false work alone can make a round look diverged, or set a loss
+  // beside which later rounds look diverged.
   const bool decides = divergence || learning_.is_lower(last_record_.loss);
   if (decides && audit_after_all()) return std::nullopt;
   if (divergence) {
@@ -283,7 +283,7 @@ std::optional<Divergence> Rounds::divergence_of(const RoundRecord& record, const
                                                 const CodeLengths& lengths) const {
   if (run_.model.divergence_factor == 0.0F) return std::nullopt;
   double lowest = learning_.lowest_loss;
-  // Without a round before it is the model that the first batch met.
+  // The first round is compared with its own first batch.
   if (lowest < 0) lowest = sums.first_batch_loss;
   if (record.loss > static_cast<double>(run_.model.divergence_factor) * lowest) {
     return Divergence{Divergence::Sign::kLoss, record.loss, lowest};

@@ -1,15 +1,14 @@
-// Rounds from their first commit to the checkpoint: what is stored, when a round is folded,
-// whether it diverged, how far training may go, when the run ends. Used from the core only.
+// Rounds from their first commit to the checkpoint: stored commits, folds, divergence, how far
+// training may go, and the end of the run. Used from the core only.
 //
-// Owns the checkpoint, which commits are stored, what was learned so far, and a stop under way.
+// Owns the checkpoint, the stored commits, the learning so far, and a stop under way.
 // Invariants
-// - Stored before visible: a commit counts after `Staged`, and a round is folded when
-//   every part of it is stored and no holder still replays it.
-// - A commit is made of parts that came under one lease. What came of it counts for nothing until
-//   the last part is here, and is replaced by the next holder's. The rounds of a shard become whole
-//   in their order.
-// - At most two rounds are open, which bounds the replay log; without a hidden layer, as many as
-//   RunPlan::rounds_open() says.
+// - A commit counts only after `Staged`. A round is folded when all its parts are stored and no
+//   holder still replays it.
+// - A commit is made of parts under one lease. Its parts count once the last part is here; the next
+//   holder's commit replaces an incomplete one. Rounds of a shard become whole in their order.
+// - At most two rounds are open, which bounds the replay log. Without a hidden layer,
+//   RunPlan::rounds_open() are open.
 // - Whether a round diverged follows from the model and the data alone.
 #pragma once
 
@@ -50,20 +49,20 @@ class Rounds {
 
   [[nodiscard]] const RoundRecord& last_record() const { return last_record_; }
 
-  // The receipts of the round that was folded last.
+  // The receipts of the last folded round.
   [[nodiscard]] const std::shared_ptr<const Receipts>& last_receipts() const {
     return last_receipts_;
   }
 
-  // Since when the store has had no room for its next task, and what it needs, in words.
+  // When the store ran out of room, if it has none, and what it needs.
   [[nodiscard]] const std::optional<Instant>& store_full_since() const { return store_full_since_; }
 
   [[nodiscard]] const std::string& store_full_reason() const { return store_full_reason_; }
 
-  // Rounds below this may be trained: an evaluation and a stop are barriers.
+  // Rounds below this may be trained. An evaluation or a stop ends the range.
   [[nodiscard]] RoundIndex open_end() const;
 
-  // The shard's commits from the round on are void.
+  // Forgets the shard's commits from the round on, which are void.
   void forget_commits(ShardId shard, RoundIndex round);
 
   // -- commits. An error ends the session.
@@ -72,57 +71,58 @@ class Rounds {
   void on(const Staged& event);
 
   // -- checkpoints
-  // Folds the oldest open round if it is whole; the end of the run if it has diverged.
+  // Folds the oldest open round if it is whole. Returns the end of the core if the round has
+  // diverged.
   [[nodiscard]] std::optional<Done> close();
   void on(Folded& event);
   void begin_evaluation_if_due();
   void on(const EvalFinished& event);
   void on(const HistoryRecorded& event);
 
-  // -- the end of the run, if it comes
+  // -- the end of the run
   [[nodiscard]] std::optional<Done> on(const StopRequested& event);
   [[nodiscard]] std::optional<Done> on(const StoreFull& event);
-  // The store does its tasks (again).
+  // The store performs tasks, perhaps after it had no room.
   void store_answered();
-  // A stop has taken longer than it may.
+  // The end of the run when a stop has taken too long.
   [[nodiscard]] std::optional<Done> stop_overdue() const;
-  // Everything is trained and evaluated, or a stop has reached its checkpoint.
+  // The end of the run when everything is trained and evaluated, or when a stop has reached its
+  // checkpoint.
   [[nodiscard]] std::optional<Done> complete() const;
 
  private:
   // A shard's commit for a round that is not folded.
   struct Commit {
-    LeaseEpoch lease{};                  // under which its parts come
+    LeaseEpoch lease{};                  // under which its parts arrive
     Volunteer sender;                    // of these parts
-    std::optional<Fingerprint> content;  // once all of them are here
-    Receipt receipt;                     // from then on
+    std::optional<Fingerprint> content;  // once all parts are here
+    Receipt receipt;                     // once all parts are here
   };
 
-  // Takes the part as the next one of the lease's commit, or says why it is not. The commit's
-  // content if it is the last.
+  // Takes the part as the next part of the lease's commit, or returns why it does not fit. Returns
+  // the fingerprint of the commit after its last part.
   Result<std::optional<Fingerprint>> take(ShardLease& lease, const SessionState& session,
                                           const ShardCommit& part) const;
-  // All of the commit of `own` lease is here. An error when it cannot be the same as the one before
-  // and nobody is audited who could have sent a false one.
+  // All parts of the commit under this lease are here. An error when the commit differs from the
+  // kept commit and nobody audited sent either.
   Result<void> committed(SessionId id, const SessionState& session, ShardId shard, RoundIndex round,
                          const Fingerprint& content);
   void count_commit(SessionId id, const SessionState& session);
-  // Whether every holder has done the oldest open round.
+  // Whether every holder has committed the oldest open round.
   [[nodiscard]] bool is_done_by_all() const;
-  // The receipts of the oldest open round, one per shard. Requires that its audits are confirmed;
+  // Takes the receipts of the oldest open round, one a shard. Requires a clear round.
   // the receipts are forgotten.
   [[nodiscard]] Receipts take_receipts();
-  // A stop does not wait for room on the disk.
+  // Ends a stop that would have to wait for room on the disk.
   [[nodiscard]] std::optional<Done> stop_if_full() const;
-  // Whether the oldest open round can be folded.
   [[nodiscard]] bool is_whole() const;
-  // Audits what was excused in the oldest open round. False when nothing was.
+  // Audits excused work of the oldest open round. False when there is none.
   bool audit_after_all();
   [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record,
                                                         const RoundSums& sums,
                                                         const CodeLengths& lengths) const;
   [[nodiscard]] CodeLengths code_lengths(RoundIndex round) const;
-  // The end of the run with the open round unfinished; `why` comes before "it is abandoned".
+  // The end of the run with the open round unfinished. `why` precedes "is abandoned".
   [[nodiscard]] Done abandoned(const std::string& why) const;
 
   const RunSetup& run_;

@@ -15,9 +15,9 @@
 namespace gleaner {
 namespace {
 
-// A run that stands still for longer says what it waits for.
+// A run that stands still for longer tells what it waits for.
 constexpr Millis kStandstill{2'000};
-// As long as a shard-round may take.
+// A shard-round may take this time before the run counts as held up.
 constexpr Millis kShardRound{30'000};
 
 }  // namespace
@@ -75,7 +75,7 @@ void RunView::note_progress() {
   last_step_ = outbox_.now();
 }
 
-// How the run stands, in full, for a tool that asks; nothing here changes it.
+// The status in full, for tools that ask. Changes nothing.
 
 std::uint64_t RunView::age_us(Instant since) const {
   const Instant begin = std::max(since, life_.born);
@@ -132,7 +132,7 @@ RunStatus RunView::status() const {
   view.waits_for = wait.what;
   view.waits_us = wait.owner == WaitOwner::kNobody ? 0 : age_us(wait.since);
 
-  // Everyone who holds a shard, and of the others as many as there is room for.
+  // All holders of shards, and other volunteers up to the limit.
   std::map<SessionId, std::uint32_t> places;
   for (const auto& [id, shards] : leases_.holders()) places.emplace(id, 0);
   for (const auto& [id, session] : sessions_.all()) {

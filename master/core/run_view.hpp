@@ -1,5 +1,5 @@
-// How the run stands, for people and tools: reads the classes of the core and changes none of them.
-// Owns nothing but when the run last came on. Used from the core only.
+// The state of the run for people and tools. Reads the classes of the core and changes none of
+// them. Owns only the time of the run's last progress. Used from the core only.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace gleaner {
 
 class RunView {
  public:
-  // Facts that only the coordinator knows.
+  // Facts about this start of the run.
   struct Life {
     Instant born{};           // of the first event
-    bool is_started = false;  // the volunteers that the run waits for have been here
+    bool is_started = false;  // `min_volunteers` have been here
     bool is_done = false;
     bool goes_on = false;  // once this core is done, in another core of this process
     bool has_called_referee = false;
   };
 
-  // All of it outlives the view, but `life_number`, which says which start of the run this is.
+  // All but `life_number` outlive the view. `life_number` tells which start of the run this is.
   RunView(const RunSetup& run, const Outbox& outbox, const Life& life, const Sessions& sessions,
           const Placement& placement, const Audits& audits, const Pipeline& pipeline,
           const std::optional<InputStream>& input, const std::optional<ShardRounds>& shard_rounds,
@@ -46,14 +46,14 @@ class RunView {
         rounds_(rounds),
         life_number_(life_number) {}
 
-  // Speeds, which the shell measures, are missing here and in status().
+  // Lacks speeds, which the shell measures, as status() does.
   [[nodiscard]] RunProgress progress() const;
-  // The run in full, for tools. Fields that only the shell knows are not measured.
+  // The whole status, for tools. Fields that only the shell can fill in are not measured.
   [[nodiscard]] RunStatus status() const;
-  // News that every volunteer is told with a heartbeat.
+  // The news that heartbeats carry to every volunteer.
   [[nodiscard]] RunNews news() const;
 
-  // To be called after every event: remembers when the run last came on.
+  // To be called after every event: notes the time of the run's last progress.
   void note_progress();
 
  private:
@@ -62,13 +62,13 @@ class RunView {
     WaitOwner owner = WaitOwner::kNobody;
     std::string what;
     Instant since{};
-    bool is_step = false;  // of work, which goes on all the time; anything else holds the run up
+    bool is_step = false;  // of normal work; any other wait holds the run up
   };
 
   [[nodiscard]] Wait wait() const;
-  // For whom free shards wait, or what for; nobody where none is free.
+  // Why free shards wait, and for whom.
   [[nodiscard]] Wait wait_for_holders() const;
-  // Who owes the step that has been due for longest.
+  // The step that has been due for longest, and who owes it.
   [[nodiscard]] Wait next_step() const;
   [[nodiscard]] Wait next_step_of_round() const;
   [[nodiscard]] Wait next_shard_round() const;
@@ -98,7 +98,7 @@ class RunView {
   const LeaseEpoch life_number_;
 
   Instant last_step_{};
-  std::uint64_t steps_ = 0;  // how far the run was then
+  std::uint64_t steps_ = 0;  // the run's progress at last_step_
 };
 
 }  // namespace gleaner

@@ -23,7 +23,7 @@
 
 namespace gleaner {
 
-// The error of a message that breaks the protocol; its session ends with the sentence.
+// The error of a message that breaks the protocol. Its session ends with the sentence.
 template <typename... Args>
 Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error{ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
@@ -42,10 +42,10 @@ enum class Obligation : std::uint8_t {
   kHandOver,   // to hand a shard over
 };
 
-// "load a shard".
+// The obligation as words that follow "did not": "load a shard".
 const char* what_of(Obligation obligation);
 
-// Something that is owed.
+// An obligation that has begun.
 struct OutstandingWork {
   Obligation what = Obligation::kUnit;
   Instant since{};
@@ -58,16 +58,16 @@ enum class SessionPhase : std::uint8_t {
   kLeaving,  // it asked to go; its shards are being handed over
 };
 
-// The identity of the volunteer in the master's process that decides audits and is lent nothing
-// else.
+// Identity of the referee: a volunteer in the master's process that repeats disputed work and holds
+// no shards.
 inline constexpr KeyId kRefereeIdentity{0, ~std::uint64_t{0}};
 
-// A unit that is out.
+// A unit that was sent and is not answered.
 struct UnitInFlight {
   enum class Kind : std::uint8_t { kTrain, kEvaluate, kInput };
   Kind kind = Kind::kTrain;
   std::vector<LeaseRef> leases;
-  BatchIndex first = 0;  // before which the shards stand when it begins
+  BatchIndex first = 0;  // the shards stand before this batch when the unit begins
   std::uint32_t batches = 0;
   bool wants_gradient = true;
   bool may_be_summed = false;  // by the relay through which the session came
@@ -77,7 +77,7 @@ struct UnitInFlight {
   InputStream::Unit input;
   Instant sent{};
 
-  // Another volunteer's work done again: a case of Audits, and a piece of it.
+  // Set when the unit repeats another volunteer's work: a case of Audits, and a piece of the case.
   struct Audit {
     std::uint64_t case_id = 0;
     std::uint64_t piece = 0;
@@ -104,7 +104,7 @@ struct SessionState {
   std::string paused;  // why it computes nothing at present; empty while it works
   Instant paused_since{};
   std::optional<Instant> pause_told;  // when a pause was last logged
-  bool is_pause_told = false;         // there was one on the present pause
+  bool is_pause_told = false;         // whether the present pause was logged
   Instant paused_at{};                // the last time it was heard to be paused
   std::map<UnitId, UnitInFlight> units;
   std::uint32_t batches_in_flight = 0;
@@ -116,21 +116,21 @@ struct SessionState {
   double speed = 0;       // examples x shards a second, smoothed; 0 before the first unit
   Instant last_result{};  // of a training unit
   Instant last_answer{};  // of a unit of training or of input shards
-  // The time of a unit per batch, smoothed: of its arithmetic, and all else between the moment when
-  // the volunteer could begin the unit and the arrival of the result.
+  // Smoothed time of a unit per batch. `compute_us` is its arithmetic. `transit_us` is all other
+  // time between the moment when the volunteer could begin the unit and the arrival of the result.
   double compute_us = 0;
   double transit_us = 0;
-  std::uint32_t late_rounds = 0;  // in a row in which its link kept all others waiting
+  std::uint32_t late_rounds = 0;  // rounds in a row in which its link kept all others waiting
   Instant quarantined_until{};    // no shards are lent to it before, if others have room
-  // A stranger that has done work whose answer was known: see Trials. Others wait for it.
+  // Whether a stranger has done work that proved right: see Sessions::prove.
   bool is_proven = false;
   bool is_on_trial = false;         // it does such work now, and gets no other
-  std::string no_shards;            // why none is for it; empty when some are
+  std::string no_shards;            // why it gets no shards; empty when it gets some
   std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
   std::int64_t round_trip_us = -1;
-  bool awaits_offer = false;  // it said that it keeps shards; its ShardOffer comes first
+  bool awaits_offer = false;  // its Hello announced kept shards; its ShardOffer comes next
 
-  // Somebody vouches for it, so that its work need not be done again.
+  // Whether somebody vouches for the volunteer, so that its work need not be repeated.
   [[nodiscard]] bool is_trusted() const { return standing.is_local || standing.is_trusted; }
 
   [[nodiscard]] bool is_referee() const {
@@ -143,7 +143,7 @@ struct SessionState {
     return {id, standing.identity, standing.invite, name()};
   }
 
-  // Whether unit_time_us() is known: the time of a batch.
+  // Whether unit_time_us(), the time of a batch, is known.
   [[nodiscard]] bool has_unit_time() const { return phase == SessionPhase::kActive && speed > 0; }
 
   [[nodiscard]] double unit_time_us() const { return compute_us + transit_us; }
@@ -153,25 +153,25 @@ struct SessionState {
 
   [[nodiscard]] bool is_paused() const { return !paused.empty(); }
 
-  // "paused by its owner", whatever a volunteer of another kind says.
+  // "paused by its owner". Puts "paused" before words that lack it.
   [[nodiscard]] std::string pause_words() const {
     return (paused.starts_with("paused") ? "" : "paused: ") + paused;
   }
 
-  // A unit is sent. One that is out already keeps its clock, or a volunteer could be given work for
-  // ever.
+  // A unit is sent. A unit that is already out keeps its clock: otherwise new units could postpone
+  // its deadline for ever.
   void begin_unit(Instant now) {
     if (units.empty()) turn = now;
   }
 
-  // The unit is answered. Only after the oldest one is it the next one's turn: volunteers work in
-  // order, and whoever answers others first gains no time.
+  // A unit is answered. Volunteers answer in order. The clock of the next unit therefore starts
+  // when the oldest is answered, and an early answer to another unit gains no time.
   void end_unit(std::map<UnitId, UnitInFlight>::iterator unit, Instant now) {
     if (unit == units.begin()) turn = now;
     units.erase(unit);
   }
 
-  // Whether a unit of the shard that began before batch `end` is out.
+  // Whether a unit is out that includes the shard and begins before batch `end`.
   [[nodiscard]] bool has_unit_out(ShardId shard, BatchIndex end) const {
     return std::any_of(units.begin(), units.end(), [&](const auto& entry) {
       const UnitInFlight& unit = entry.second;
@@ -190,7 +190,7 @@ struct SessionState {
   }
 };
 
-// One that has gone.
+// A volunteer that has gone.
 struct Departure {
   std::string name;
   std::string reason;

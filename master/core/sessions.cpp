@@ -14,20 +14,20 @@ namespace gleaner {
 
 namespace {
 
-// Tools that are answered between two ticks.
+// Tools that get an answer between two ticks.
 constexpr std::uint32_t kObserversPerTick = 4;
-// The beginning of a volunteer's pause is told at most once in this time.
+// A volunteer's pauses are logged at most once in this time.
 constexpr Millis kPauseRemarkPeriod{10'000};
-// A trusted volunteer that pauses is let go after this many times `stall`.
+// A paused trusted volunteer has this many times `stall`.
 constexpr int kPauseStalls = 3;
-// A stranger may take this many times what others take for a unit.
+// A stranger may take this multiple of the others' time for a unit.
 constexpr double kStrangerPatience = 20;
-// And this many times CoreConfig::stranger_stall for what is no unit.
+// A stranger has this many times CoreConfig::stranger_stall for obligations other than units.
 constexpr int kStrangerStalls = 6;
-// It gets no shards for this many times as long as others waited for it.
+// A stranger gets no shards for this multiple of the time that others waited for it.
 constexpr int kStrangerPause = 10;
 
-// Forgets one key when there are kPeersMax.
+// Forgets one key when the set has kPeersMax.
 void remember(const KeyId& key, std::set<KeyId>& keys) {
   if (keys.size() >= kPeersMax) keys.erase(keys.begin());
   keys.insert(key);
@@ -105,7 +105,7 @@ Result<std::uint32_t> Sessions::check(const SessionState& session, const Hello& 
   return protocol;
 }
 
-// Kernels that only one side knows prove nothing: the other is older.
+// A kernel that only one side knows proves nothing: the other side may be older.
 std::string Sessions::wrong_kernel(const Hello& hello) const {
   for (const KernelDigest& ours : run_.config.kernels) {
     for (const KernelDigest& theirs : hello.kernels) {
@@ -130,7 +130,8 @@ std::optional<SessionId> Sessions::of_identity(const KeyId& identity) const {
 }
 
 std::string Sessions::no_place_for(const SessionState& session) const {
-  // The run's own volunteers decide audits and keep it going: there is always a place for them.
+  // The run's own volunteers decide audits and keep the run going, so that they always have a
+  // place.
   if (session.standing.is_local) return "";
   if (active() >= run_.config.sessions_max) {
     return fmt::format(
@@ -233,7 +234,7 @@ Result<std::uint32_t> Sessions::admit_observer(const SessionState& session,
   Result<std::uint32_t> protocol =
       admit("tool", observe.build, observe.protocol_min, observe.protocol_max);
   if (!protocol) return protocol;
-  // Whoever asks without end takes nothing from the training.
+  // Observers that ask without end must not take time from the training.
   if (observers_ >= kObserversPerTick) {
     return Error{ErrorCode::kBusy, "too many ask this master how the run stands: try again"};
   }
@@ -317,20 +318,20 @@ std::optional<Sessions::Overdue> Sessions::overdue(
   };
   if (now - session.last_heard >= time_for(Obligation::kHeartbeat, session)) {
     Overdue silent{fmt::format("silent for {} s", seconds(now - session.last_heard))};
-    // Nobody blames a trusted volunteer for its power or its line.
+    // A trusted volunteer may lose its power or its line without blame.
     const std::optional<OutstandingWork> owed = is_audited(session) ? outstanding() : std::nullopt;
     if (owed) silent.waited = waited(*owed);
     return silent;
   }
   std::optional<OutstandingWork> first = outstanding();
   if (!first) return std::nullopt;
-  // One that is not audited may keep its shards while it is paused, for a while, since its owner
-  // may be gone again soon.
+  // A paused volunteer that is not audited may keep its shards for a while, since its owner may be
+  // gone again soon.
   if (!is_audited(session) && session.paused_at > first->since) {
     first->due += run_.config.stall * (kPauseStalls - 1);
   }
-  // A short time must have passed at the tick before as well: a master that was frozen first reads
-  // what volunteers sent meanwhile.
+  // A short time must have passed at the tick before as well: after a freeze the master first reads
+  // the messages that volunteers have sent meanwhile.
   const bool is_short = first->due - first->since < run_.config.stall;
   if ((is_short ? tick_before_ : now) < first->due) return std::nullopt;
   return Overdue{fmt::format("did not {} within {} s", what_of(first->what),
@@ -353,7 +354,7 @@ void Sessions::heard(SessionState& session, const Heartbeat& heartbeat) const {
   const std::int64_t now_us = outbox_.now().time_since_epoch().count();
   const auto echoed = static_cast<std::int64_t>(heartbeat.echoed_us);
   if (echoed > 0 && echoed <= now_us) session.round_trip_us = now_us - echoed;
-  // One that hands its shards over computes until they are gone, and is no less paused.
+  // A leaving volunteer computes until its shards are handed over, also while it is paused.
   if (session.phase == SessionPhase::kLeaving) return;
   const bool was_paused = session.is_paused();
   if (!was_paused) session.paused_since = outbox_.now();
@@ -362,8 +363,8 @@ void Sessions::heard(SessionState& session, const Heartbeat& heartbeat) const {
   if (session.is_paused()) session.paused_at = outbox_.now();
 }
 
-// The peer decides how often it pauses, but not how long the log is. The end of a pause is told
-// where its beginning was.
+// The peer decides how often it pauses, but not how long the log is. The end of a pause is logged
+// if its beginning was.
 void Sessions::log_pause(SessionState& session, bool was_paused) const {
   const Instant now = outbox_.now();
   if (was_paused && !session.is_paused() && session.is_pause_told) {

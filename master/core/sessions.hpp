@@ -1,11 +1,11 @@
-// Who is connected: admission, liveness, keeping in touch, departures. Used from the core only.
+// The sessions: admission, liveness, heartbeats, departures. Used from the core only.
 //
-// Owns the sessions, their accounts and the list of those who have gone. What a session is worth
-// for others (its leases, the units that it had not answered) is for those who own that.
+// Owns the sessions, their accounts and the list of recent departures. The leases and unanswered
+// units of a session that ends are freed by the classes that own them.
 // Invariants
-// - At most `sessions_max` sessions are active besides those of this process, and no two that
-//   introduced themselves have one identity. Strangers take at most places_for_strangers() of them.
-// - A session that is not in the map is over: whatever still arrives from it is ignored.
+// - At most `sessions_max` sessions are active, not counting those of this process. Strangers take
+//   at most places_for_strangers() of them. Two introduced sessions never share an identity.
+// - A session that is not in the map is over: its late messages are ignored.
 // - At most four observers are answered between two ticks.
 #pragma once
 
@@ -49,7 +49,7 @@ class Sessions {
 
   [[nodiscard]] const std::map<SessionId, SessionState>& all() const { return sessions_; }
 
-  // Null for one that is over.
+  // Null for a session that is over.
   [[nodiscard]] SessionState* find(SessionId id);
   [[nodiscard]] const SessionState* find(SessionId id) const;
 
@@ -61,20 +61,20 @@ class Sessions {
   // Volunteers that take part and are not leaving.
   [[nodiscard]] std::uint32_t active() const { return active_; }
 
-  // The name, or "?" for one that is over.
+  // The volunteer's name, or "?" when the session is over.
   [[nodiscard]] std::string name_of(SessionId id) const;
 
   // -- coming
   void opened(const SessionOpened& event);
-  // Whether a volunteer may take part as far as its Hello goes; the protocol to speak. kFault when
-  // it computes other bits than this machine.
+  // Checks a volunteer's Hello, and returns the protocol to speak. kFault when the volunteer
+  // computes other bits than this machine.
   [[nodiscard]] Result<std::uint32_t> check(const SessionState& session, const Hello& hello) const;
-  // The session that this identity has had until now: its connection broke unnoticed.
+  // The introduced session of this identity: its connection may have broken unnoticed.
   [[nodiscard]] std::optional<SessionId> of_identity(const KeyId& identity) const;
   // Makes a checked volunteer active and welcomes it; kBusy when there is no room.
   Result<void> activate(SessionId id, SessionState& session, Hello hello, std::uint32_t protocol,
                         RoundIndex checkpoint);
-  // Whether a tool may be told how the run stands; the protocol to speak.
+  // Returns the protocol to speak with a tool that asks for the status, or why it gets no answer.
   [[nodiscard]] Result<std::uint32_t> admit_observer(const SessionState& session,
                                                      const Observe& observe);
 
@@ -87,11 +87,11 @@ class Sessions {
     fastest_.reset();
   }
 
-  // When time has last passed. What depends on time alone changes with it, so that nobody need look
+  // When time has last passed. State that depends on time alone changes then, and nobody need look
   // at it in between.
   [[nodiscard]] Instant last_tick() const { return last_tick_; }
 
-  // Whether shards are lent to it only if nobody else has room.
+  // Whether the volunteer gets shards only when nobody else has room.
   [[nodiscard]] bool is_quarantined(const SessionState& session) const {
     return last_tick_ < session.quarantined_until;
   }
@@ -114,36 +114,38 @@ class Sessions {
   // times as long as others `waited` for it, so that it costs them a tenth of their time at most.
   // A newcomer's quarantine holds for all newcomers of its invite.
   void quarantine(SessionState& session, Millis waited = Millis(0));
-  // How long the session has for the obligation, beside the time that its bytes take. A volunteer
-  // has CoreConfig::stall. A stranger has 20 times what others take for a unit, and for anything
-  // else six times CoreConfig::stranger_stall, since the whole run waits for it.
+  // How long the session has for the obligation, not counting the transfer of its bytes. A trusted
+  // volunteer has CoreConfig::stall. A stranger has less, since the whole run waits for it: 20
+  // times what others take for a unit, and 6 times CoreConfig::stranger_stall for anything else. A
+  // shard-round may take 20 times what others take, for every volunteer.
   [[nodiscard]] Millis time_for(Obligation obligation, const SessionState& session) const;
 
-  // Whether work of the session is done again by others.
+  // Whether others repeat the work of the session.
   [[nodiscard]] bool is_audited(const SessionState& session) const {
     return run_.config.audit != AuditMode::kOff && !session.is_trusted();
   }
 
-  // Whether the session is a stranger that has not done anything yet whose answer was known.
+  // Whether the session is an audited stranger that has not proved itself.
   [[nodiscard]] bool is_newcomer(const SessionState& session) const {
     return is_audited(session) && !session.is_proven;
   }
 
-  // The stranger has done what others had done before it: its key is no newcomer's any more.
+  // The stranger's work has matched known answers or others' work: its key is no newcomer's any
+  // more.
   void prove(SessionState& session);
 
-  // A checkpoint may hold work of the stranger's key from now on.
+  // Checkpoints may hold work of the stranger's key from now on.
   void note_trained(const KeyId& key);
 
-  // Whether a checkpoint may hold work of the key, whoever is here.
+  // Whether a checkpoint may hold work of the key.
   [[nodiscard]] bool may_have_trained(const KeyId& key) const;
 
-  // Whether newcomers can prove themselves at present without others waiting for them.
+  // Whether newcomers can prove themselves without anybody waiting for them.
   [[nodiscard]] bool tries_newcomers() const { return tries_newcomers_; }
 
   void set_tries_newcomers(bool tries) { tries_newcomers_ = tries; }
 
-  // The places that strangers may take; the others are for trusted volunteers.
+  // Places that strangers may take. The others stay free for trusted volunteers.
   [[nodiscard]] std::uint32_t places_for_strangers() const {
     return run_.config.sessions_max - run_.config.sessions_max / 4;
   }
@@ -154,22 +156,22 @@ class Sessions {
 
   void send_heartbeat(SessionId id, SessionState& session, RunNews news);
   void heard(SessionState& session, const Heartbeat& heartbeat) const;
-  // Nobody could do what it owed: units have their full time again.
+  // The store had no room, and nobody could work: all units have their full time again.
   void restart_units();
 
   // -- going
-  // It asked to go; its shards are being handed over.
+  // The volunteer asked to leave, and hands its shards over.
   void leaves(SessionId id, SessionState& session);
 
   // The sessions that asked to go.
   [[nodiscard]] const std::set<SessionId>& leaving() const { return leaving_; }
 
-  // The session is over. Nullopt when it was.
+  // Ends the session. Nullopt when it was over already.
   std::optional<SessionState> take(SessionId id);
-  // One that had introduced itself is over, and `shards` that it held are free.
+  // An introduced session is over, and its `shards` are free.
   void departed(const SessionState& session, const std::string& reason, std::uint32_t shards);
 
-  // The last few that have gone, oldest first.
+  // The last few departures, oldest first.
   [[nodiscard]] const std::deque<Departure>& gone() const { return gone_; }
 
   // -- accounts
@@ -180,17 +182,16 @@ class Sessions {
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return accounts_.all(); }
 
  private:
-  // One more takes part, or fewer.
+  // `change` is 1 or -1.
   void count_active(const SessionState& session, int change);
   void log_pause(SessionState& session, bool was_paused) const;
-  // Which kernel gives other bits there than here; empty: none.
+  // Names a kernel that gives other bits on the volunteer than here; empty if there is none.
   [[nodiscard]] std::string wrong_kernel(const Hello& hello) const;
   [[nodiscard]] Millis time_for_unit(const SessionState& session) const;
-  // Its name, with a number behind it where another machine that is here has that name.
+  // The volunteer's name, with a number appended if another volunteer here has the same name.
   [[nodiscard]] std::string name_apart(const SessionState& session) const;
-  // Why there is no place for the session; empty when there is.
   [[nodiscard]] std::string no_place_for(const SessionState& session) const;
-  // The protocol to speak with a peer of these versions.
+  // The protocol to speak with a peer that speaks these versions.
   [[nodiscard]] Result<std::uint32_t> admit(const char* who, const std::string& build,
                                             std::uint32_t protocol_min,
                                             std::uint32_t protocol_max) const;
@@ -211,7 +212,7 @@ class Sessions {
   Instant last_tick_{}, tick_before_{};
   std::uint32_t active_ = 0;
   std::uint32_t active_strangers_ = 0;
-  // Since the last tick, once it is known: what a batch takes everybody, and the highest speed.
+  // Computed once between two ticks: the times of a batch, and the highest speed.
   mutable std::optional<Medians> unit_times_;
   mutable std::optional<double> fastest_;
 };

@@ -1,5 +1,5 @@
-// Units on their way: their numbers, and what is out with whom. The units stand in their sessions.
-// Used from the core only.
+// Numbers units and tracks units that are out. The units themselves stand in their sessions. Used
+// from the core only.
 // Invariants
 // - A unit is answered once, by the session that it was sent to.
 // - Each unit sent ends in exactly one counter of its volunteer's account.
@@ -20,19 +20,19 @@ class UnitLedger {
   UnitLedger(const RunSetup& run, Outbox& outbox, Sessions& sessions)
       : run_(run), outbox_(outbox), sessions_(sessions) {}
 
-  // Sends the unit, which gets a number, in the message: a TrainUnit, EvalUnit or InputUnit.
+  // Numbers the unit and sends it in the message: a TrainUnit, EvalUnit or InputUnit.
   void send(SessionId id, SessionState& session, UnitInFlight unit, Message message);
-  // Takes the unit out of the session if it is out and of this kind.
+  // Takes the unit from the session if it is out and of this kind.
   [[nodiscard]] Result<UnitInFlight> take(SessionState& session, UnitId id,
                                           UnitInFlight::Kind kind);
-  // The lease is over, and so are its units.
+  // Cancels the units of a lease that is over.
   void cancel(SessionState& session, const LeaseRef& lease);
 
-  // Whether some unit has had the number. One that is out no more may have been cancelled while its
-  // answer was on its way.
+  // Whether a unit has had this number. A unit that is no longer out may have been cancelled while
+  // its answer was on its way.
   [[nodiscard]] bool was_sent(UnitId id) const { return raw(id) <= last_unit_; }
 
-  // Whether the answer has as many best neurons of the unit's shards as it should.
+  // Whether the answer has the right number of best neurons, all from the unit's shards.
   [[nodiscard]] bool fits(const UnitInFlight& unit, const EvalResult& result) const;
 
  private:

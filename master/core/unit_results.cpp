@@ -1,4 +1,4 @@
-// Answers to units of output shards. Everything in them is a claim until it has been checked.
+// Answers to units of output shards. Nothing in an answer is believed before it is checked.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Result<void> Units::add(SessionId id, const SessionState& session, const UnitInF
     piece->round = run_.plan.round_of(unit.first);
     piece->claimed = fingerprint(result);
   }
-  // Where audits decide who is right, a difference from an earlier answer convicts nobody.
+  // Where audits decide, a difference from an earlier answer convicts nobody.
   if (result.is_summed) {
     const auto promised = pipeline_.promise(std::move(result), *session.relay, id, outbox_.now());
     if (!promised) return promised;
@@ -75,7 +75,7 @@ void Units::on(RelaySummed& event) {
   } else if (part.error().code != ErrorCode::kStaleLease) {
     outbox_.close(event.relay, part.error().message);
   } else if (event.units.size() > 1) {
-    // Some of its volunteers were sent away before their answers arrived.
+    // Sessions of some of these units ended before their answers arrived.
     outbox_.split(event.relay, event.number);
   }
 }
@@ -86,7 +86,7 @@ Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& res
   const UnitInFlight& unit = *taken;
   AccountRecord& account = sessions_.account(session);
   Result<void> added = check(unit, result);
-  // Who does its work again could not come to a batch behind one that was never answered.
+  // A volunteer that repeats the work could not pass a batch that was never answered.
   if (added && session.has_earlier_out(unit)) {
     added = protocol_error("unit {} is answered before an earlier one", raw(result.unit));
   }

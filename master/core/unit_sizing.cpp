@@ -31,10 +31,10 @@ bool UnitSizing::is_early(const SessionState& session, const UnitInFlight& unit,
   const BatchIndex end = unit.first + unit.batches;
   const bool more_follow = end == pipeline_.frontier() && !run_.plan.is_round_end(end);
   if (!unit.wants_gradient || !more_follow || session.speed <= 0) return false;
-  // Shards that stand behind others catch up first; then all of them share units again.
+  // Shards that are behind others catch up first; then all shards share units again.
   if (unit.leases.size() < ready) return false;
-  // Outstanding work keeps the volunteer busy while the next result and then the unit are on their
-  // way, and as long again: speeds and links vary, and a volunteer that waits loses more than a
+  // Outstanding work must keep the volunteer busy until the next result has gone out and the next
+  // unit has come, and as long again: speeds and links vary, and an idle volunteer loses more than
   // message.
   const double batch_us = expected_us(session, run_.model.batch_examples, unit.leases.size());
   const auto round_trip_us = static_cast<double>(std::max<std::int64_t>(session.round_trip_us, 0));
@@ -49,8 +49,8 @@ bool UnitSizing::is_early(const SessionState& session, const UnitInFlight& unit,
 
 std::uint32_t UnitSizing::batches_in_flight_max(const SessionState& session,
                                                 std::size_t held) const {
-  // Enough to keep a volunteer busy over a round trip; the lag bounds live batches anyway, so this
-  // only limits replays.
+  // Keeps a volunteer busy over a round trip. The lag bounds live batches anyway, so that this
+  // limits replays only.
   const std::uint32_t most = run_.config.batches_per_unit_max;
   const std::uint32_t limit = std::max(run_.model.staleness + 1, 2 * most);
   const bool has_batches = pipeline_.frontier() > pipeline_.applied();

@@ -1,5 +1,5 @@
-// How large a volunteer's next unit is, and how much it may have outstanding, by its measured
-// speed. None of it changes a number of the model. Pure; used from the core only.
+// Sizes a volunteer's next unit and its outstanding work, by its measured speed. Never changes a
+// number of the model. Pure; used from the core only.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ class UnitSizing {
   // Both outlive it.
   UnitSizing(const RunSetup& run, const Pipeline& pipeline) : run_(run), pipeline_(pipeline) {}
 
-  // Batches of a unit that begins at `first`, on a number of `shards` of the volunteer's.
+  // Batches of a unit that begins at `first` and covers `shards` of the volunteer's shards.
   [[nodiscard]] std::uint32_t batches(const SessionState& session, BatchIndex first,
                                       std::size_t shards) const;
 
-  // Whether a unit of live batches should wait for more to join it: units grow as far as the lag
-  // and the volunteer's time allow, while what it has in hand lasts. `ready` is the number of
-  // output shards that the volunteer trains.
+  // Whether a unit should wait for further batches to join it. Units grow as far as the lag allows
+  // while the volunteer still has work in hand. `ready` is the number of output shards that the
+  // volunteer trains.
   [[nodiscard]] bool is_early(const SessionState& session, const UnitInFlight& unit,
                               std::size_t ready) const;
 
@@ -32,8 +32,8 @@ class UnitSizing {
   [[nodiscard]] std::uint32_t batches_in_flight_max(const SessionState& session,
                                                     std::size_t held) const;
 
-  // Takes what a result tells about the volunteer's speed and link. `examples` are those of its
-  // batches; `now` is when it arrived.
+  // Updates the volunteer's measured speed and link from a result, which arrived at `now` and has
+  // `examples` in its batches.
   static void measure(SessionState& session, const UnitInFlight& unit, std::uint64_t examples,
                       std::uint64_t compute_us, Instant now);
 

@@ -11,7 +11,7 @@
 namespace gleaner {
 namespace {
 
-// Sessions that are looked at whenever time has passed.
+// Sessions that are marked at each tick.
 constexpr std::size_t kInTurn = 256;
 
 }  // namespace
@@ -40,7 +40,6 @@ void Units::issue(RoundIndex checkpoint) {
 }
 
 void Units::issue_own(SessionId id, SessionState& session, RoundIndex checkpoint) {
-  // Whoever holds nothing has nothing to do.
   if (leases_.count_held_by(id) == 0) return;
   if (input_) issue_input(id, session);
   issue_training(id, session);
@@ -108,7 +107,7 @@ void Units::send_training(SessionId id, SessionState& session, UnitInFlight unit
   unit.examples = 0;
   message.leases = unit.leases;
   message.wants_gradient = unit.wants_gradient;
-  // An answer that is compared with others must come as the volunteer gave it.
+  // An audited answer must arrive as the volunteer sent it.
   unit.may_be_summed = session.relay && session.is_trusted() && unit.wants_gradient &&
                        !unit.audit && session.hello.protocol_max >= kProtocolOfChecks;
   message.may_be_summed = unit.may_be_summed;

@@ -1,9 +1,8 @@
-// Decides what each volunteer works on next, and what becomes of its answers. Used from the core
-// only.
+// Decides which unit each volunteer gets next, and handles the answers. Used from the core only.
 //
-// Runs without a hidden layer have the Bag in its place, except for the examples that it reads.
+// A run without a hidden layer has the Bag instead, except for reading examples.
 // Invariants
-// - Whatever claims to be a result and is none ends its session.
+// - An answer that does not fit its unit ends its session.
 // - Only volunteers that hold a ready shard are asked for work on it.
 #pragma once
 
@@ -48,19 +47,18 @@ class Units {
         meter_(meter),
         sizing_(run, pipeline) {}
 
-  // -- who may have something to begin since the last issue()
+  // -- sessions that issue() looks at
   void may_begin(SessionId id) { due_.insert(id); }
 
   void all_may_begin() { are_all_due_ = true; }
 
-  // Some, in turn: time has passed.
+  // Time has passed: marks some sessions, in turn.
   void some_may_begin();
 
-  // Sends them what they can begin.
+  // Sends the marked sessions what they can begin.
   void issue(RoundIndex checkpoint);
 
-  // A task of the pipeline or the evaluation: the worker's, or steps for the holders of the input
-  // layer.
+  // Hands a task to the worker, or to the holders of the input layer as steps.
   void perform(WorkerTask task);
 
   // -- answers (unit_results.cpp, input_units.cpp). An error ends the session.
@@ -72,23 +70,23 @@ class Units {
   Result<void> on(PointsRead& event);
   void on(RelaySummed& event);
 
-  // Counts the answers to evaluation units that audits have confirmed.
+  // Scores the answers to evaluation units that audits have confirmed.
   void count_confirmed();
 
-  // The session is over: its evaluation units are to be done by others.
+  // The session is over: others are to do its evaluation units.
   void abandon(const SessionState& session);
 
  private:
   void issue_own(SessionId id, SessionState& session, RoundIndex checkpoint);
   void issue_training(SessionId id, SessionState& session);
   bool issue_unit(SessionId id, SessionState& session);
-  // Work of others to be done again.
+  // Sends the units that the session repeats as an auditor.
   void issue_audits(SessionId id, SessionState& session);
   void send_training(SessionId id, SessionState& session, UnitInFlight unit);
   void send_evaluation(SessionId id, SessionState& session, UnitInFlight unit);
-  // Work of the past for newcomers.
+  // Sends newcomers the exercises of their trials.
   void issue_trials();
-  // Adds what a holder got, which an audit has yet to confirm if it is audited.
+  // Adds a holder's result. Audits have yet to confirm the result of an audited holder.
   Result<void> add(SessionId id, const SessionState& session, const UnitInFlight& unit,
                    UnitResult& result);
   void count_carried(const UnitInFlight& unit);
@@ -96,7 +94,6 @@ class Units {
   void issue_input(SessionId id, SessionState& session);
   [[nodiscard]] UnitInFlight next_unit(SessionId id, const SessionState& session) const;
   [[nodiscard]] std::vector<LeaseRef> leases_of(const std::vector<ShardId>& shards) const;
-  // It is out no more.
   void note_answered(const UnitInFlight& unit);
   [[nodiscard]] static Result<void> check(const UnitInFlight& unit, const UnitResult& result);
   void unassign(const UnitInFlight& unit);

@@ -11,7 +11,7 @@
 namespace gleaner {
 namespace {
 
-// With this number of convictions an invite is suspended.
+// An invite is suspended at this number of convictions.
 constexpr std::uint32_t kConvictionsMax = 3;
 
 Error refused(std::string sentence) {
@@ -77,7 +77,7 @@ bool is_trusted(const AccessBook& book, const KeyId& key, const Invite& invite) 
 Result<InviteId> valid_invite(const AccessBook& book, const KeyPair& master, std::string_view text,
                               std::int64_t now) {
   const auto shown = parse_invite_key(text);
-  // A wrong secret and an id that does not exist are answered alike: guessing teaches nothing.
+  // A wrong secret and an unknown id get the same answer, so that guessing teaches nothing.
   const bool is_known = shown && (raw(shown->id) == 0 || book.invites.contains(shown->id));
   if (!shown || !is_same_secret(shown->secret, invite_key(master, shown->id).secret) || !is_known) {
     return refused(

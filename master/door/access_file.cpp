@@ -13,7 +13,7 @@
 namespace gleaner {
 namespace {
 
-// kInvitesMax and kPeersMax lines with the longest texts.
+// The size of kInvitesMax and kPeersMax lines with the longest texts.
 constexpr std::size_t kBookBytesMax = std::size_t{4} << 20;
 
 }  // namespace

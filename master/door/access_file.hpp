@@ -1,6 +1,6 @@
-// Where a master keeps who it is and whom it lets in: two files in the store's folder that only
-// their owner may read. Beside the database and not in it, so that the tools can change them while
-// nothing else of the store is open, and no backup of a run carries its master's key.
+// The master's key and its access book, as two files in the store's folder that only their owner
+// may read. They are not in the database: tools can change them while a run uses the store, and no
+// backup carries the master's key.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@ namespace gleaner {
 std::string master_key_path(const std::string& store);
 std::string access_path(const std::string& store);
 
-// The right to change the book: one process at a time, a master for as long as it listens.
+// The right to change the book: one process at a time; a master has it while it listens.
 class AccessLock {
  public:
   enum class Wait { kNo, kYes };
 
-  // kBusy while another process has it, unless one is to wait: a master does, for the moment that a
-  // tool takes. The master's key must exist.
+  // kBusy while another process has it, unless `wait` is kYes: a master waits for the moment that a
+  // tool takes. Requires the master's key.
   static Result<std::unique_ptr<AccessLock>> take(const std::string& store, Wait wait);
   ~AccessLock();
   AccessLock(const AccessLock&) = delete;
@@ -34,7 +34,7 @@ class AccessLock {
   int fd_;
 };
 
-// An empty book when there is none yet. Errors name the file.
+// Returns an empty book if the store has none. Errors name the file.
 Result<AccessBook> read_access_book(const std::string& store);
 Result<void> write_access_book(const std::string& store, const AccessBook& book);
 

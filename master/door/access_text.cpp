@@ -18,10 +18,10 @@ namespace gleaner {
 namespace {
 
 constexpr std::string_view kFirstLine = "gleaner access 2";
-// Begins a book in which invites have no convictions.
+// The first line of an older version, whose invites have no convictions.
 constexpr std::string_view kFirstLineBefore = "gleaner access 1";
 
-// Places a line is cut into at tabs; the last one may be empty.
+// Cuts a line at tabs into this number of parts. The last part may be empty.
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
   for (;;) {

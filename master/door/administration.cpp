@@ -58,7 +58,7 @@ class Administration {
 
 }  // namespace
 
-// By its id, the begin of it (6 characters at least), or its name.
+// Finds a peer by its id, the beginning of its id (at least 6 characters), or its name.
 Result<KeyId> find_peer(const KnownPeers& known, const std::string& subject) {
   if (const auto whole = parse_key_id(subject)) return *whole;
   std::vector<KeyId> found;

@@ -19,11 +19,12 @@ struct SeenPeer {
   bool is_here = false;
 };
 
-// Does what `request` asks for. An error is a sentence for who asks, and the book is as it was.
+// Performs an administrator's request on the book. The error is a sentence for the administrator;
+// the book is unchanged then.
 Result<AccessAnswer> manage(AccessBook& book, const KeyPair& master, const AccessRequest& request,
                             const std::vector<SeenPeer>& seen, std::int64_t now);
 
-// The line to paste for an invite of a master that listens, or last listened, at `where`.
+// The join line of an invite, for a master that listens, or last listened, at `where`.
 std::string invite_address(const std::string& where, const KeyPair& master, InviteId id);
 
 }  // namespace gleaner

@@ -14,7 +14,7 @@ bool is_among(const std::string& address, const std::vector<std::string>& all) {
   return std::ranges::find(all, address) != all.end();
 }
 
-// Finds what speaks against a host that somebody chose.
+// Finds reasons against a host that somebody chose.
 void check_host(AdvertisedHost& host, const MachineHosts& machine) {
   const std::string& name = host.where.host;
   const std::vector<std::string> found = machine.look_up(name);

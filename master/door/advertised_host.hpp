@@ -1,5 +1,5 @@
-// The host that a join line names. Whether others reach it cannot be known here; one sentence tells
-// what can.
+// The host that a join line names. The master cannot know whether others reach it; a remark tells
+// what speaks against it.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace gleaner {
 
-// This machine as others may know it; tests put others in the place.
+// This machine's names and addresses; tests substitute others.
 struct MachineHosts {
   std::string name;
   std::vector<std::string> addresses;  // as machine_addresses() orders them
-  // The addresses of a name, as this machine looks it up.
+  // Looks up the addresses of a name.
   std::function<std::vector<std::string>(const std::string&)> look_up;
 };
 
@@ -23,14 +23,16 @@ MachineHosts this_machines_hosts();
 
 struct AdvertisedHost {
   HostPort where;
-  std::vector<std::string> others;  // addresses that would do as well; none where `where` was set
+  // other addresses that would do; empty if `where` was configured
+  std::vector<std::string> others;
   LogLevel level = LogLevel::kWarning;
   std::string remark;  // what speaks against `where`; empty: nothing known
 };
 
-// `advertise` is the setting, HOST or HOST:PORT, or empty; `listens` is the address in use. Of a
-// machine that listens at all of its addresses, the name is taken where it has a domain and leads
-// to one of them, and otherwise the first address: a bare name is often known to its machine alone.
+// `advertise` is the setting, HOST or HOST:PORT, or empty; `listens` is the address in use. A
+// machine that listens at all addresses is named by its name if the name has a domain and leads to
+// one of these addresses; otherwise by the first address, since a bare name is often known to its
+// machine alone.
 AdvertisedHost advertised_host(const std::string& advertise, const HostPort& listens,
                                const MachineHosts& machine);
 

@@ -12,14 +12,14 @@
 namespace gleaner {
 namespace {
 
-// Peers that are remembered besides those in the book.
+// Peers that are remembered besides those of the book.
 constexpr std::size_t kSeenMax = 1024;
 
 Refusal refusal(const Error& error) {
   return {error.code, error.message, false};
 }
 
-// The invite that a first message shows.
+// The invite in a first message.
 const std::string* invite_in(const Message& first) {
   return std::visit(
       [](const auto& message) -> const std::string* {
@@ -29,8 +29,7 @@ const std::string* invite_in(const Message& first) {
       first);
 }
 
-// Refuses an introduction whose program does not speak as the master does. Volunteers and observers
-// are told so later, by the core.
+// Refuses a program of another protocol. Volunteers and observers learn that later, from the core.
 template <typename Introduction>
 std::optional<Refusal> refusal_of_version(const Message& first, const char* program,
                                           std::uint32_t least = kProtocolMin) {
@@ -46,7 +45,7 @@ std::optional<Refusal> refusal_of_version(const Message& first, const char* prog
                  false};
 }
 
-// Why the first message may not come from somebody of this standing.
+// Why a peer of this standing may not send the first message.
 std::optional<Refusal> refusal_of_role(const Message& first, const Standing& standing) {
   const bool is_volunteer =
       std::holds_alternative<RelayHello>(first) || std::holds_alternative<Hello>(first);
@@ -152,7 +151,7 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
                                             std::int64_t now, Instant at) {
   const std::string* const invite = invite_in(first);
   if (invite == nullptr) return no_introduction(first);
-  // An older one would leave out the checks of gradients.
+  // An older relay would leave out the checks of gradients.
   if (auto refusal = refusal_of_version<RelayHello>(first, "relay", kProtocolOfChecks)) {
     return *refusal;
   }
@@ -164,7 +163,7 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
                      "this master was started with --insecure: it knows no invites and no peers",
                      false};
     }
-    // Nobody proves who it is: each connection is a volunteer of its own.
+    // Nobody proves an identity: each connection is a volunteer of its own.
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(peer.data());
     return Standing{key_id_of({bytes, peer.size()}),
                     is_volunteer ? Role::kVolunteer : Role::kObserver,
@@ -184,7 +183,7 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
     return manage_for(*request, now);
   }
   if (auto refusal = refusal_of_role(first, *standing)) return *refusal;
-  // Each that comes and goes costs the others time.
+  // Each stranger that joins and leaves costs the others time.
   if (is_volunteer && !standing->is_trusted && !joins_.spend(to_text(standing->invite), at)) {
     return too_many_come();
   }

@@ -28,7 +28,7 @@ std::string text_of(const sockaddr& address) {
   return has_text ? text.data() : "";
 }
 
-// Others on the network of the interface, and no program elsewhere, can use it.
+// Whether only machines on the interface's own network can use the address.
 bool is_link_local(const sockaddr& address) {
   if (address.sa_family == AF_INET6) {
     return IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
@@ -37,7 +37,7 @@ bool is_link_local(const sockaddr& address) {
   return (ntohl(v4.sin_addr.s_addr) >> 16) == 0xa9fe;
 }
 
-// The address from which packets to `far` would leave; none is sent. Empty without a route.
+// The address from which packets to `far` would leave, without sending any; empty without a route.
 std::string source_towards(const sockaddr& far, socklen_t size) {
   const int handle = socket(far.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (handle < 0) return {};
@@ -49,7 +49,7 @@ std::string source_towards(const sockaddr& far, socklen_t size) {
   return is_known ? text_of(reinterpret_cast<const sockaddr&>(near)) : std::string();
 }
 
-// Towards addresses that are kept for documents, so that no machine has them.
+// Routes are asked towards addresses reserved for documentation, which no machine has.
 std::array<std::string, 2> outward_addresses() {
   sockaddr_in v4{};
   v4.sin_family = AF_INET;

@@ -10,8 +10,8 @@ namespace gleaner {
 // first, and of each kind the one first by which this machine reaches other networks.
 std::vector<std::string> machine_addresses();
 
-// The addresses that a name or an address in numbers has on this machine; none where it is unknown.
-// Blocks while it is looked up: for start-up.
+// The addresses of a name, or of an address in numbers, as this machine looks them up; empty when
+// unknown. Blocks: for start-up.
 std::vector<std::string> addresses_of(const std::string& host);
 
 }  // namespace gleaner

@@ -11,14 +11,14 @@ namespace {
 
 constexpr Millis kTerminalPace{100};
 constexpr Millis kJsonPace{1000};
-// A log is read afterwards: a line every ten seconds at first, every minute once the run is long.
+// A log line every ten seconds at first, and every minute once the run is long.
 constexpr Millis kPlainPace{10'000};
 constexpr Millis kPlainPaceLong{60'000};
 constexpr Millis kPlainStart{120'000};
-// In the journal as on the page.
+// The journal has the page's style of text.
 constexpr TextStyle kJournalStyle{false, true};
 
-// Results are important and nothing to worry about.
+// Results are important but no cause for worry.
 Priority priority_of_event(const RunEvent& event) {
   return is_one_of<Evaluated, Resumed, RunStopped, RunFinished>(event)
              ? Priority::kNotice
@@ -44,7 +44,7 @@ void Console::update(const RunProgress& run) {
   shown_ = run;
   switch (options_.mode) {
     case OutputMode::kTerminal: {
-      // One column less than there is: some terminals wrap as soon as the last one is written.
+      // One column is left free: some terminals wrap after a write to the last column.
       const unsigned width = width_();
       line_.update(progress_line(run, width > 1 ? width - 1 : width, options_.style));
       return;
@@ -70,7 +70,7 @@ bool Console::is_due(const RunProgress& run, Instant now) const {
     case OutputMode::kTerminal:
       return since >= kTerminalPace || is_new_wait || run.stage != shown_.stage;
     case OutputMode::kPlain:
-      // Phases alternate with every round; only a wait is worth a line of its own.
+      // Stages alternate with every round; only a wait is worth a line of its own.
       if (is_new_wait && !run.waiting_for.empty()) return true;
       return since >= (now - start_ < kPlainStart ? kPlainPace : kPlainPaceLong);
     case OutputMode::kJson:
@@ -90,7 +90,7 @@ void Console::event(const RunEvent& event) {
     line_.clear();
   }
   if (options_.mode == OutputMode::kJson) {
-    // Programs filter for themselves, except for what only a person asks for.
+    // Programs filter for themselves, except for events that only a person asks for.
     if (!was_over && (!is_log || options_.shows(level))) print(event_json(event));
     if (is_failure) print_error(event_line(event, {}));
     return;
@@ -130,7 +130,7 @@ void Console::print(const std::string& text) {
 }
 
 void Console::print_error(const std::string& text) {
-  // The two streams may lead to one terminal; the progress line comes back with the next update.
+  // The two streams may lead to one terminal. The next update shows the progress line again.
   line_.clear();
   std::fprintf(error_, "%s\n", text.c_str());
   std::fflush(error_);

@@ -1,7 +1,7 @@
-// The master's console: shows snapshots and events in one of three ways. On a terminal, a progress
-// line that is updated in place below the lines that stay; elsewhere plain lines, a progress line
-// now and then; with --log-format json, one object a line. Results go to `out`, warnings and errors
-// of the text forms to `error`. Time is a parameter. I/O thread only.
+// The master's console. On a terminal it updates a progress line below the lines that stay.
+// Elsewhere it prints plain lines, with a progress line from time to time. With --log-format json
+// it prints one object per line. Results go to `out`; warnings and errors of the text forms go to
+// `error`. Time is a parameter. I/O thread only.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ namespace gleaner {
 
 class Console : public LogSink {
  public:
-  // The streams outlive this. `width` is asked before every progress line; `clock` at every event.
+  // The streams outlive this. `width` is called before every progress line, `clock` at every event.
   Console(std::FILE* out, std::FILE* error, OutputOptions options, std::function<unsigned()> width,
           std::function<Instant()> clock);
 
-  // Call as often as you like: it prints at the pace of its mode, and at once when the stage or
-  // what the run waits for has changed.
+  // May be called at any rate. Prints at the pace of its mode, and at once when the stage or the
+  // wait changes.
   void update(const RunProgress& run);
-  // RunFinished, RunStopped and RunFailed are the last word: of what follows, updates are ignored,
-  // and with JSON events too.
+  // After RunFinished, RunStopped or RunFailed updates are ignored, and JSON events too.
+  // After RunFinished, RunStopped or RunFailed updates are ignored, and JSON events too.
   void event(const RunEvent& event);
 
-  // Who is told every event, log lines too, before it is shown or left out. May be empty.
+  // `listener` gets every event, log lines too, before it is shown or left out. May be empty.
   void tell(std::function<void(const RunEvent&)> listener) { listener_ = std::move(listener); }
 
   void log(LogLevel level, std::string_view message) override;

@@ -6,7 +6,7 @@ namespace gleaner {
 namespace {
 
 constexpr double kMarkGap = 0.2;
-// Less than this tells of chance, not of speed.
+// A shorter time shows chance, not speed.
 constexpr double kSecondsMin = 1;
 constexpr double kWindowMin = 10;
 constexpr double kWindowMax = 600;
@@ -29,7 +29,7 @@ void Eta::note(const RunProgress& run, Instant now) {
 }
 
 void Eta::note_training(BatchIndex batch) {
-  if (!marks_.empty() && batch < marks_.back().batch) marks_.clear();  // it went back
+  if (!marks_.empty() && batch < marks_.back().batch) marks_.clear();  // the run went back
   if (!marks_.empty() && trained_ - marks_.back().trained < kMarkGap) return;
   marks_.push_back({trained_, batch});
   const double window = std::clamp(trained_ / 2, kWindowMin, kWindowMax);

@@ -1,6 +1,6 @@
-// When a run will be done: from what its batches and evaluations have taken, for those that are
-// left. What a batch takes is an average over the last half of the training, ten minutes at most,
-// and begins again when volunteers come or go. Time is a parameter. One thread.
+// Forecasts the end of a run from the times of its batches and evaluations so far. The time of a
+// batch is an average over the last half of the training, at most ten minutes, and starts again
+// when volunteers come or go. Time is a parameter. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace gleaner {
 
 class Eta {
  public:
-  // Call a few times a second with the core's present state.
+  // To be called a few times a second with the core's state.
   void note(const RunProgress& run, Instant now);
 
   // Negative while too little is known.
   [[nodiscard]] double seconds(const RunProgress& run) const;
 
  private:
-  // A moment of the training. Its clock stands while the run is evaluated, or nobody is here.
+  // A moment of the training. Its clock stands still during evaluations, and while nobody is here.
   struct Mark {
     double trained = 0;  // seconds
     BatchIndex batch = 0;
@@ -30,7 +30,7 @@ class Eta {
   void note_training(BatchIndex batch);
 
   std::optional<Instant> last_;
-  RunStage stage_ = RunStage::kWaiting;  // then
+  RunStage stage_ = RunStage::kWaiting;  // at last_
   std::uint32_t volunteers_ = 0;
   std::optional<std::uint32_t> first_epoch_;
   double trained_ = 0;  // seconds

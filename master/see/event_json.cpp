@@ -9,7 +9,7 @@
 namespace gleaner {
 namespace {
 
-// For measurements of which more digits say nothing.
+// Rounds a measurement to tenths: further digits mean nothing.
 Json tenths(double value) {
   return known(value < 0 ? value : std::round(value * 10) / 10);
 }

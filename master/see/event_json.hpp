@@ -8,11 +8,11 @@
 
 namespace gleaner {
 
-// One JSON object without a newline for an event, and for the progress at a moment.
+// An event, or the progress, as one JSON object without newline.
 std::string event_json(const RunEvent& event);
 std::string progress_json(const RunProgress& progress);
 
-// `id` names the event for a reader that comes back.
+// `id` lets a returning reader name the last event that it has.
 std::string event_shown_json(const EventShown& event, const std::string& id);
 
 }  // namespace gleaner

@@ -8,20 +8,18 @@
 
 namespace gleaner {
 
-// How machines join, and for whom the line is.
-
-// The command that makes an invite for other people's machines; empty where `listening.join` trusts
-// nobody, or everybody takes part anyway.
+// The command that makes an invite for other people's machines. Empty where the invite of
+// `listening.join` is not trusted, or where everybody may take part.
 std::string command_for_others(const Listening& listening);
 
-// Some lines for the console; the first one holds no secret.
+// Lines for the console on how machines join. Only the first line is free of secrets.
 std::string join_text(const Listening& listening);
 
-// The event as a log line; long ones run on over several lines.
+// The event as a log line, or as several.
 std::string event_line(const RunEvent& event, TextStyle style);
 
-// Who wants to read of an event: a level below kInfo only with --verbose, one above also with
-// --quiet. Results count as warnings here.
+// The level at which an event is shown: below kInfo only with --verbose, above kInfo also with
+// --quiet. Results count as warnings.
 LogLevel importance(const RunEvent& event);
 
 }  // namespace gleaner

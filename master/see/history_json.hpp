@@ -11,7 +11,7 @@ namespace gleaner {
 
 std::string history_json(const HistorySeries& history, RoundIndex from, RoundIndex to,
                          std::size_t pieces);
-// Each run whole, in at most `pieces` pieces.
+// Each run as a whole, in at most `pieces` pieces.
 std::string histories_json(const std::vector<RunHistory>& runs, std::size_t pieces);
 
 }  // namespace gleaner

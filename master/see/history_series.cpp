@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto& kColumns = HistorySeries::kColumns;
 
-// For each field in the table of records, its place among the columns, or behind them.
+// The column of each field in the table of records; fields that are no columns come after the last.
 std::vector<std::size_t> columns_of_fields() {
   std::vector<std::size_t> places;
   RoundRecord record;
@@ -73,7 +73,7 @@ std::vector<HistorySeries::Piece> HistorySeries::pieces(RoundIndex from, RoundIn
         if (value < 0) continue;
         piece.low[c] = piece.low[c] < 0 ? value : std::min(piece.low[c], value);
         piece.high[c] = std::max(piece.high[c], value);
-        piece.last.values[c] = value;  // the last that was measured
+        piece.last.values[c] = value;  // the last measured value
       }
     }
     all.push_back(piece);

@@ -1,6 +1,6 @@
-// The run's history as the charts read it: any range of checkpoints, in at most a given number of
-// pieces. A chart thus draws a week's run as fast as an hour's, and gets finer numbers when it asks
-// for a shorter range. One thread at a time.
+// The run's history for the charts: any range of checkpoints, in at most a given number of pieces.
+// A chart draws a week's run as fast as an hour's, and gets finer numbers for a shorter range. One
+// thread at a time.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 
 namespace gleaner {
 
-// Pieces that may be asked for.
+// The most pieces of an answer.
 inline constexpr std::size_t kHistoryPiecesMax = 4000;
 
 class HistorySeries {
  public:
-  // Columns of a record that can be charted, in this order; what was not measured is negative.
+  // Columns of a record that can be charted, in this order. Unmeasured values are negative.
   static constexpr std::array<std::string_view, 10> kColumns = {
       "loss",   "active", "examples_per_second", "volunteers", "bytes_down", "bytes_up", "p_at_1",
       "p_at_3", "p_at_5", "p_at_1_halfwidth"};
@@ -32,27 +32,27 @@ class HistorySeries {
     std::array<double, kColumns.size()> values{};
   };
 
-  // Consecutive records, of which the last stands for their place in the run.
+  // Consecutive records. The last one gives their place in the run.
   struct Piece {
     Record last;
-    // Over those that were measured; negative when none was.
+    // Over the measured values; negative if there are none.
     std::array<double, kColumns.size()> low{}, high{};
   };
 
-  // The history as the store has it, ascending; takes the place of what was here.
+  // Replaces the series by the store's history, ascending.
   void replace(const std::vector<RoundRecord>& records);
-  // The next checkpoint, or the last one again with its evaluation.
+  // Adds the next checkpoint, or the last one again with its evaluation.
   void add(const RoundRecord& record);
 
   [[nodiscard]] const std::vector<Record>& records() const { return records_; }
 
-  // Counts up with every change.
+  // Increases with every change.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
-  // Records of the checkpoints [from, to] in at most `pieces` (1 to kHistoryPiecesMax) pieces.
+  // The records of checkpoints [from, to] in at most `pieces` (1 to kHistoryPiecesMax) pieces.
   [[nodiscard]] std::vector<Piece> pieces(RoundIndex from, RoundIndex to, std::size_t pieces) const;
 
-  // All of it, a line for each checkpoint, under a line of names.
+  // The whole history: a line of names, then a line per checkpoint.
   [[nodiscard]] std::string csv() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// A shard's state in one word of a short list.
+// A shard's state as a word of a short list.
 std::string shard_state(const PageView& view, std::size_t number) {
   const ShardEntry& shard = view.status.shards[number];
   if (shard.state != LeaseState::kReady) return state_name(shard.state);
@@ -19,7 +19,7 @@ std::string shard_state(const PageView& view, std::size_t number) {
   return is_committing ? "committing" : "training";
 }
 
-// The accounts of this process's life, those of one name added up.
+// The accounts of this process's life, added up by name.
 std::map<std::string, AccountRecord> contributions_of(const PageView& view) {
   std::map<std::string, AccountRecord> all;
   for (const AccountRecord& account : view.accounts) all[printable(account.name)] += account;

@@ -15,7 +15,7 @@ namespace gleaner {
 
 using Json = nlohmann::ordered_json;
 
-// A figure that is not known is null, so that nobody takes -1 for a measurement.
+// An unknown figure is null, so that nobody takes -1 for a measurement.
 inline Json known(double value) {
   return value < 0 || !std::isfinite(value) ? Json() : Json(value);
 }
@@ -24,7 +24,7 @@ Json known(std::unsigned_integral auto value) {
   return value;
 }
 
-// All figures, as members that `object` gets or keeps in their place.
+// Adds all figures to `object`, or replaces them in their place.
 inline void add_precision(Json& object, const Precision& precision) {
   visit_precision(precision, [&](const char* name, double value) { object[name] = known(value); });
 }
@@ -53,7 +53,7 @@ inline double seconds(std::uint64_t us) {
   return static_cast<double>(us) / 1e6;
 }
 
-// Names come from peers; a broken one must not stop the program.
+// Names come from peers: a broken one must not stop the program.
 inline std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -11,7 +11,7 @@ bool is_moving(const ShardEntry& shard) {
   return shard.state != LeaseState::kReady;
 }
 
-// Every shard has been handed the last batch of a round, and none a later one.
+// Whether every shard has been sent the last batch of a round, and none a later batch.
 bool is_draining(const RunStatus& s, const RunPlan& plan) {
   const BatchIndex batch = s.progress.batch;
   if (batch == 0 || !plan.is_round_end(batch)) return false;

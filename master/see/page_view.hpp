@@ -1,5 +1,5 @@
-// The page shows this view: the run at one moment, immutable once published, and what holds for the
-// process's whole life.
+// The page's view: the run at one moment, and facts of the process's life. Immutable once
+// published.
 #pragma once
 
 #include <array>
@@ -19,16 +19,15 @@
 
 namespace gleaner {
 
-// Where a run's time goes: what it waited for, moment by moment, added up. The core says what it
-// waits for now; here moments become seconds, over the whole life of the process and over the last
-// minutes. Time is a parameter. One thread at a time.
+// Adds up a run's time by the cause for which it waits, over the life of the process and over the
+// last minutes. The core names the cause at one moment. Time is a parameter. One thread at a time.
 
 // The cause for which the run waits at one moment.
 enum class TimeUse : std::uint8_t {
-  kTraining,    // results of the batch at work, which are on their way: nothing is lost
+  kTraining,    // results of the present batch, on their way: no time is lost
   kMaster,      // the master's own arithmetic
-  kLate,        // results that have been due for seconds
-  kReplay,      // shards that are trained on batches that were trained before
+  kLate,        // results that are seconds late
+  kReplay,      // repeated training of batches after a loss
   kMoving,      // shards that nobody holds, or that are loaded or handed over
   kCommit,      // commits at the end of a round
   kStore,       // folds, and room on the disk
@@ -39,7 +38,7 @@ inline constexpr std::size_t kTimeUses = 9;
 
 // A bounded label: "training", "late", …
 std::string_view time_use_name(TimeUse use);
-// The cause in words, for people.
+// The cause in words.
 std::string_view time_use_text(TimeUse use);
 
 TimeUse time_use(const RunStatus& status, const RunPlan& plan);
@@ -50,8 +49,8 @@ class TimeSpent {
   // Length of "the last minutes".
   static constexpr Millis kRecent{300'000};
 
-  // The run has been at `use` since the call before. A gap of more than a minute, in which nobody
-  // could look, counts as nothing.
+  // The run has had the cause `use` since the last call. A gap of more than a minute, in which
+  // nobody could look, does not count.
   void observe(TimeUse use, Instant now);
 
   [[nodiscard]] const Seconds& all() const { return all_; }
@@ -70,36 +69,36 @@ class TimeSpent {
   Instant last_{};
 };
 
-// A key that is kept out.
+// A banned key.
 struct BanShown {
   std::string key;
-  std::string name;  // as it called itself
+  std::string name;  // as the volunteer called itself
   std::string reason;
 };
 
-// Begins what a run waits for whose disk is full; what is needed follows.
+// The first words of the wait of a run whose disk is full.
 inline constexpr const char* kDiskSpace = "disk space";
 
 struct PageView {
-  std::uint64_t version = 0;  // counts up; 0: the run has not begun
+  std::uint64_t version = 0;  // increases; 0: the run has not begun
   Instant at{};
   std::int64_t wall_seconds = 0;  // of this moment, since 1970
   RunStatus status;
   std::vector<AccountRecord> accounts;
-  // Bytes per second over the last seconds; negative when not measured.
+  // Over the last seconds; negative when not measured.
   double bytes_per_second_down = -1, bytes_per_second_up = -1;
-  std::int64_t checkpoint_wall_seconds = 0;  // when the last one was kept; 0: there is none
-  std::vector<std::uint8_t> is_committing;   // one a shard: its next commit is awaited
+  std::int64_t checkpoint_wall_seconds = 0;  // of the last checkpoint; 0: there is none
+  std::vector<std::uint8_t> is_committing;   // one a shard: whether its next commit is awaited
   TimeSpent::Seconds time_all{}, time_recent{};
   std::vector<BanShown> banned;
 };
 
-// Something that happened, ready to be sent.
+// An event, ready to be sent.
 struct EventShown {
   std::int64_t wall_seconds = 0;
   LogLevel level = LogLevel::kInfo;
   std::string text;  // one sentence or a few
-  std::string json;  // the event as EVENTS.md has it
+  std::string json;  // as EVENTS.md specifies it
   bool is_for_observers = false;
 };
 

@@ -1,6 +1,6 @@
-// The paths under which a model answers: POST /v1/predict and, in the form of Annif,
-// /v1/annif/suggest; GET /v1/model; and their figures as Prometheus reads them. The handlers run on
-// the HTTP server's thread, and the work on the desk's.
+// The paths under which a model answers: POST /v1/predict, POST /v1/annif/suggest in the form of
+// Annif, GET /v1/model, and metrics for Prometheus. Handlers run on the HTTP server's thread, their
+// work on the desk's.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 namespace gleaner {
 
 inline constexpr std::string_view kPredictPath = "/v1/predict";
-// Annif finds what its project is by taking "/suggest" away.
+// Annif asks for its project at the path without "/suggest".
 inline constexpr std::string_view kAnnifPath = "/v1/annif";
 inline constexpr std::string_view kAnnifSuggestPath = "/v1/annif/suggest";
 
@@ -24,7 +24,7 @@ class PredictApi {
 
   // Sets the handlers of POST.
   void handle_posts(HttpHandler& handler);
-  // Nothing when the path is none of these.
+  // Nullopt for all other paths.
   [[nodiscard]] std::optional<HttpReply> answer(const HttpRequest& request) const;
   [[nodiscard]] std::string metrics() const;
 

@@ -5,7 +5,7 @@ namespace {
 
 constexpr Millis kWindow{10'000};
 constexpr Millis kSampleGap{200};
-// Less than this tells of chance, not of speed.
+// A shorter time shows chance, not speed.
 constexpr Millis kMeasuredMin{1000};
 
 }  // namespace
@@ -20,8 +20,8 @@ void ProgressSource::complete(RunProgress& run, Instant now) {
 }
 
 void ProgressSource::measure(const RunProgress& run, Instant now) {
-  // A pause (an evaluation, a wait) says nothing about the speed of training: what was measured
-  // before it stands until there is something newer.
+  // A pause (an evaluation, a wait) tells nothing about the speed of training: the last measurement
+  // stays until there is a newer one.
   const bool is_training = run.stage == RunStage::kTraining && run.waiting_for.empty();
   if (!is_training) {
     samples_.clear();
@@ -29,7 +29,7 @@ void ProgressSource::measure(const RunProgress& run, Instant now) {
   }
   if (!samples_.empty() && now - samples_.back().at < kSampleGap) return;
   samples_.push_back({now, run.examples, run.unit_bytes_down, run.unit_bytes_up});
-  // One sample older than the window stays, so that the window is covered.
+  // Keeps one sample older than the window, so that the whole window is covered.
   while (samples_.size() > 2 && now - samples_[1].at >= kWindow) samples_.pop_front();
   const Sample& first = samples_.front();
   const Sample& last = samples_.back();

@@ -1,5 +1,5 @@
-// Measures the speeds of a run over the last seconds of training: the core counts, it does not
-// average. Time is a parameter. I/O thread only.
+// Measures the speeds of a run over the last seconds of training from the core's counts. Time is a
+// parameter. I/O thread only.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace gleaner {
 
 class ProgressSource {
  public:
-  // Fills in the speeds. Call a few times a second with what the core counts at present.
+  // Fills in the speeds. To be called a few times a second with the core's counts.
   void complete(RunProgress& run, Instant now);
 
  private:

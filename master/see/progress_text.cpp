@@ -19,7 +19,7 @@ constexpr std::size_t kBarColumnsMax = 30;
 constexpr std::size_t kGap = 2;        // columns between parts
 constexpr std::size_t kGapNarrow = 1;  // where room is short
 
-// One fact of the progress line. The one with the lowest rank gives way first.
+// A part of the progress line. The part with the lowest rank gives way first.
 struct Part {
   std::string full;
   std::string brief;
@@ -52,7 +52,7 @@ double share_done(const RunProgress& s) {
   return std::min(1.0, static_cast<double>(s.batch) / static_cast<double>(s.batches));
 }
 
-// The one at work: the first that is not done.
+// The round or epoch at work: the first that is not done.
 template <typename Count>
 Count current(Count done, Count all) {
   return std::min<Count>(static_cast<Count>(done + 1), all);

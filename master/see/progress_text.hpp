@@ -12,11 +12,11 @@ namespace gleaner {
 std::string rate_shown(double value);
 std::string seconds_shown(double seconds);
 
-// One line of at most `width` columns with a bar: what matters least is shortened, then left out,
-// until the rest fits.
+// A line of at most `width` columns with a bar. The least important parts are shortened, then left
+// out, until the rest fits.
 std::string progress_line(const RunProgress& run, unsigned width, TextStyle style);
 
-// Every figure, as a log line.
+// All figures, as a log line.
 std::string progress_log_line(const RunProgress& run);
 
 }  // namespace gleaner

@@ -27,7 +27,7 @@ void keep_aggregates(RunStatus& status) {
   }
   status.gone.clear();
   status.progress.waiting_for.clear();
-  // Others' sentences name nobody.
+  // Waits of other owners name nobody.
   if (status.wait_owner == WaitOwner::kVolunteers) status.waits_for = "the work of volunteers";
 }
 
@@ -68,7 +68,7 @@ RunFacts for_observers(RunFacts facts) {
   return facts;
 }
 
-// Others name volunteers, folders and addresses, or may.
+// All other events may name volunteers, folders and addresses.
 bool is_for_observers(const RunEvent& event) {
   return is_one_of<CheckpointSaved, Evaluated, RatesCut, Resumed>(event);
 }

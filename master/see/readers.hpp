@@ -1,5 +1,5 @@
-// Who reads the page, and what is left of the run for those who may see figures alone. Belongs to
-// the server's thread.
+// The kinds of readers of the page, and the parts of the run that observers see. Belongs to the
+// server's thread.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,14 @@
 
 namespace gleaner {
 
-// Reduces a status to what observers and volunteers may see.
-
-// Takes names, addresses and what tells of single volunteers out of `status`: figures stay.
+// Removes names, addresses and details of single volunteers from `status`. Figures stay.
 void keep_aggregates(RunStatus& status);
 
-// Each sees what those before it see, and more.
+// Each kind sees everything that the kinds before it see, and more.
 enum class Reader : std::uint8_t {
-  kNobody,    // asks from elsewhere without an invite that opens
-  kObserver,  // asks from elsewhere: figures, neither names nor addresses nor folders
-  kHere,      // may use this machine
+  kNobody,    // elsewhere, without a valid invite
+  kObserver,  // elsewhere: figures, without names, addresses and folders
+  kHere,      // a user of this machine
   kAdmin,     // everything
 };
 
@@ -32,12 +30,12 @@ class Readers {
   // `key` is the page's, for readers on this machine.
   explicit Readers(const InviteSecret& key) : key_(key) {}
 
-  // From then on invites open the page to others too, as long as `access` says.
+  // From now on invites also open the page, by the rules of `access`.
   void admit_by(std::shared_ptr<const PageAccess> access) { access_ = std::move(access); }
 
-  // `key` is what is shown: the page's key, or an invite.
+  // The kind of a reader that shows `key`: the page's key, or an invite.
   [[nodiscard]] Reader who(bool is_local, std::string_view key) const;
-  // Says to Reader::kNobody what it takes.
+  // Tells Reader::kNobody what it needs.
   [[nodiscard]] HttpReply refusal(std::string_view key) const;
 
  private:
@@ -45,7 +43,7 @@ class Readers {
   std::shared_ptr<const PageAccess> access_;
 };
 
-// Keep what observers see of these; the last one says whether they hear of an event at all.
+// Reduce these to what observers see. The last one tells whether observers get the event.
 PageView for_observers(PageView view);
 RunFacts for_observers(RunFacts facts);
 bool is_for_observers(const RunEvent& event);

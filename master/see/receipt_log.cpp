@@ -62,7 +62,8 @@ CheckedWork& CreditTally::work_of(const std::string& name) {
 
 void CreditTally::add(const LoggedReceipts& round, std::uint32_t output_shards) {
   for (const Receipt& receipt : round.receipts->shards) {
-    // The master's own work is nobody's, and accounts have no examples of input shards either.
+    // The master's own work is nobody's credit, and accounts have no examples of input shards
+    // either.
     if (receipt.holder == KeyId{} || raw(receipt.shard) >= output_shards) continue;
     CheckedWork& work = work_of(receipt.holder_name);
     (receipt.verdict == WorkVerdict::kConfirmed ? work.confirmed

@@ -1,5 +1,5 @@
-// Receipts of the latest rounds, for the page: who made each shard what it is, and who did the work
-// again. A bounded number of them; `gleaner receipts` has all. Belongs to the server's thread.
+// Receipts of the latest rounds, for the page: who trained each shard, and who repeated the work.
+// Bounded; `gleaner receipts` shows all. Belongs to the server's thread.
 #pragma once
 
 #include <cstddef>
@@ -15,29 +15,29 @@
 
 namespace gleaner {
 
-// The rounds that are kept have no more receipts together, but for the last one.
+// The kept rounds have at most this number of receipts, or are a single round.
 inline constexpr std::size_t kReceiptsKept = 20'000;
 
 struct LoggedReceipts {
   RoundIndex round = 0;
   std::shared_ptr<const Receipts> receipts;
-  std::uint64_t examples = 0;  // of the round; 0 when it is another process's
+  std::uint64_t examples = 0;  // of the round; 0 for a round of another process
 };
 
 class ReceiptLog {
  public:
-  // Rounds come in ascending order. One that is trained again takes the place of itself and of
-  // those after it.
+  // Adds a round; rounds come in ascending order. A round that is trained again replaces itself and
+  // later rounds.
   void add(LoggedReceipts round);
 
   void clear() { *this = {}; }
 
   [[nodiscard]] const std::deque<LoggedReceipts>& rounds() const { return rounds_; }
 
-  // Null when it is not kept.
+  // Null when the round is not kept.
   [[nodiscard]] const LoggedReceipts* find(RoundIndex round) const;
 
-  // The checkpoint up to which nobody's work went unchecked, of the rounds that are kept: each
+  // The checkpoint up to which all work in the kept rounds was checked: each shard is a trusted
   // shard is the work of somebody who is trusted, or an auditor got the same. 0 while none is kept.
   [[nodiscard]] RoundIndex checked_up_to() const;
 
@@ -46,10 +46,10 @@ class ReceiptLog {
   std::size_t count_ = 0;
 };
 
-// The latest rounds of a store, as many as a log keeps.
+// The latest rounds of a store, up to a log's bound.
 Result<std::vector<LoggedReceipts>> latest_receipts(RunStore& store);
 
-// Adds up, from the receipts of this process's rounds, the work of each volunteer that somebody has
+// A volunteer's work in whole rounds of this process, by how it was checked, in examples x output
 // checked or vouches for: a list of contributors may rank by it. Belongs to the server's thread.
 // Work that the run trains again counts each time that it is done.
 
@@ -58,7 +58,7 @@ struct CheckedWork {
   std::uint64_t confirmed = 0;  // an auditor got the same
   std::uint64_t trusted = 0;    // somebody vouches for the volunteer, so that nobody audits it
   std::uint64_t unaudited = 0;
-  std::uint64_t audited = 0;  // of others, done again with their result
+  std::uint64_t audited = 0;  // work of others that it repeated with the same result
 
   [[nodiscard]] std::uint64_t credit() const { return confirmed + trusted + audited; }
 
@@ -67,12 +67,12 @@ struct CheckedWork {
 
 class CreditTally {
  public:
-  // Beyond these, who did least is forgotten.
+  // At most this number of names: the name with the least work is forgotten.
   static constexpr std::size_t kNamesMax = 20'000;
 
   void add(const LoggedReceipts& round, std::uint32_t output_shards);
 
-  // By the name that it goes by, made printable.
+  // By the printable form of the volunteer's name.
   [[nodiscard]] CheckedWork of(const std::string& name) const;
 
  private:

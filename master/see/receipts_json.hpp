@@ -9,8 +9,8 @@
 
 namespace gleaner {
 
-// The receipts of `count` shards of a round, from the shard `first` on, and who is kept out.
-// Without `people`, for observers, there are sums alone.
+// The receipts of `count` shards of a round, from shard `first` on, and the banned keys. Without
+// `people`, for observers, only sums.
 std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
                           std::size_t count, const PageView* people);
 

@@ -16,10 +16,10 @@ namespace gleaner {
 
 namespace {
 
-// Events are joined to pieces of about this size.
+// Events are joined into pieces of about this size.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
 constexpr std::size_t kHistoryPieces = 600;
-// Ranges of the history of which the text is kept until there is another checkpoint.
+// Ranges of the history whose texts are kept until the next checkpoint.
 constexpr std::size_t kHistoriesKept = 16;
 constexpr std::uint64_t kReceiptsPerPage = 100, kReceiptsPerPageMax = 1000;
 
@@ -37,7 +37,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-// The number that the query has for `key`, or `otherwise`; nothing where it is no number.
+// The query's number for `key`, or `otherwise`; nullopt if it is no number.
 std::optional<std::uint64_t> number_asked(const HttpRequest& request, const char* key,
                                           std::uint64_t otherwise) {
   const std::string_view text = request.query(key);
@@ -52,7 +52,7 @@ RoundIndex checkpoint(std::uint64_t number) {
 std::string frame(std::string_view event, std::string_view id, const std::string& json) {
   std::string text = fmt::format("event: {}\n", event);
   if (!id.empty()) text += fmt::format("id: {}\n", id);
-  // JSON as it is written here has no newline.
+  // The JSON of this program has no newline.
   return text + fmt::format("data: {}\n\n", json);
 }
 
@@ -250,7 +250,7 @@ HttpReply RunApi::table(const HttpRequest& request, Reader reader) {
 
 HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, Instant now) {
   const std::string_view path = request.path;
-  // These have nothing of the run: whoever asks may have them.
+  // These have no data of the run: everybody may have them.
   if (path == "/healthz" || path == "/readyz") return health(request, now);
   if (auto asset = asset_reply(path, run_page_assets())) return *std::move(asset);
   const Reader reader = readers_.who(request.is_local, request.page_key);

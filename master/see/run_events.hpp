@@ -1,6 +1,5 @@
-// Events that the console is told as they happen: some are the core's (core/reports.hpp), the
-// others the shell's. Plain immutable values; EVENTS.md has the JSON form of each. Figures that are
-// unknown are negative.
+// Events for the console, as they happen: the core's (core/reports.hpp) and the shell's. Plain
+// immutable values. EVENTS.md specifies the JSON form of each. Unknown figures are negative.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace gleaner {
 
-// The model's values that the recipe chose, and why.
+// The values that the recipe chose for the model, with reasons.
 struct RecipeChosen {
   struct Value {
     std::string key;  // "model.hidden"
@@ -30,19 +29,20 @@ struct RecipeChosen {
 
 struct Listening {
   std::string address;     // HOST:PORT in use
-  std::string join;        // what to give to gleaner-volunteer; empty when no invite is open
-  bool is_trusted = true;  // the work of who joins by it is not audited
+  std::string join;        // the argument for gleaner-volunteer; empty without an open invite
+  bool is_trusted = true;  // whether work by this invite goes unaudited
   std::vector<std::string> other_hosts{};  // addresses of this machine that `join` could name
-  std::string store{};                     // by which invites are made
+  std::string store{};                     // in which invites are made
 };
 
-// The run's page answers.
+// The run's page is served.
 struct PageServed {
   std::string url;
-  std::string key;  // after url and "/#", the page shows more; see common/access/addresses.hpp
-  bool has_other_port = false;  // the one that was asked for is taken
+  // url, "/#" and this key open a page that shows more; see common/access/addresses.hpp
+  std::string key;
+  bool has_other_port = false;  // the requested port is taken
 
-  // The volunteer's program, for machines that have none.
+  // The portable volunteer for machines without Gleaner.
   struct Program {
     std::string url;
     std::string machine;  // "x86-64"
@@ -51,7 +51,7 @@ struct PageServed {
 
   std::optional<Program> program;
   std::string others{};      // its address for other machines; empty: they see nothing
-  bool takes_invite = true;  // which they add to it after "/#"
+  bool takes_invite = true;  // others add an invite after "/#"
 };
 
 // A setting in effect, for people.
@@ -73,14 +73,14 @@ struct RunFacts {
   std::uint32_t epochs = 0, batch_examples = 0, staleness = 0;
   std::uint64_t seed = 0;
   std::uint32_t local = 0;    // local volunteers
-  std::string join;           // the command with which a machine joins; empty: none can
+  std::string join;           // command with which a machine joins; empty: none can
   std::string audit = "off";  // whose work is audited: "off", "adaptive", "all"
   std::vector<SettingShown> settings;
   RecipeChosen recipe;
   std::optional<PageServed::Program> program;
 };
 
-// The data and the model's shape, by their names in JSON.
+// Visits the data's figures and the model's shape, by their names in JSON.
 template <typename Visit>
 void visit_data_fields(const RunFacts& f, const Visit& visit) {
   visit("points", f.points);
@@ -91,26 +91,26 @@ void visit_data_fields(const RunFacts& f, const Visit& visit) {
   visit("output_shards", f.output_shards);
 }
 
-// The run is open and about to train (or, when finished, about to say so).
+// The run is open: it will train, or report at once that it has finished.
 struct RunStarted {
   RunFacts facts;
   bool resumed = false;
-  RoundIndex checkpoint = 0;  // rounds in the store
+  RoundIndex checkpoint = 0;  // in the store
 };
 
-// The whole address for other machines, with INVITE to be filled in where it takes one.
+// The address for other machines, with INVITE as a placeholder if it takes one.
 inline std::string address_for_others(const PageServed& page) {
   return page.others + (page.others.empty() || !page.takes_invite ? "" : "/#INVITE");
 }
 
-// A round has diverged: it is discarded, and trained again at half the rates.
+// A round has diverged: it is trained again at half the rates.
 struct RatesCut {
   RoundIndex checkpoint = 0;  // from which it is trained again
   BatchIndex batch = 0;       // the first at the lower rates
-  std::string sign;           // what showed it: "loss" or "code_length"
-  std::string what;           // the same as a clause
+  std::string sign;           // "loss" or "code_length"
+  std::string what;           // the sign as a clause
   double value = -1;          // of the discarded round
-  double before = -1;         // what it was held against
+  double before = -1;         // the figure that it was compared with
   std::uint32_t cuts = 0;     // in the run so far
 };
 
@@ -119,22 +119,22 @@ struct BackedUp {
   std::string folder;
   std::uint32_t backup = 0;  // its number
   RoundIndex checkpoint = 0;
-  std::uint64_t bytes = 0;    // of the whole backup, shared with others or not
-  double seconds = -1;        // it took, beside the training
-  double stall_seconds = -1;  // of these, the store was busy with it
-  std::uint32_t kept = 0;     // backups there are now
+  std::uint64_t bytes = 0;    // of the whole backup, also bytes shared with other backups
+  double seconds = -1;        // of copying, beside the training
+  double stall_seconds = -1;  // for which the store was busy
+  std::uint32_t kept = 0;     // backups that exist now
 };
 
-// A clean stop before the end; the same command resumes.
+// A clean stop before the end. The same command resumes.
 struct RunStopped {
   RoundIndex checkpoint = 0;
   RoundIndex rounds = 0;
-  bool round_finished = false;  // the open round became a checkpoint; else it was given up
+  bool round_finished = false;  // whether the open round became a checkpoint
   std::string store;
 };
 
-// The network's first answers beside those of the nearest label centroids, on the same examples of
-// the last evaluation.
+// P@1 of the network and of the nearest label centroids, on the same examples of the
+// last evaluation.
 struct CentroidComparison {
   std::uint64_t examples = 0;
   double network_p_at_1 = -1;
@@ -149,26 +149,26 @@ struct CentroidComparison {
 struct RunFinished {
   std::uint32_t epochs = 0;
   Precision precision;
-  double examples_per_second = -1;  // over the times of all rounds, without evaluations
+  double examples_per_second = -1;  // over the time of all rounds, without evaluations
   std::string digest;
   RoundIndex checkpoint = 0;
-  std::uint64_t evaluated = 0;    // held-out points
+  std::uint64_t evaluated = 0;    // test examples
   bool evaluated_all = false;     // the whole held-out file
-  std::uint64_t test_points = 0;  // in it
-  std::string test;               // the held-out file; empty: none
+  std::uint64_t test_points = 0;  // of the test set
+  std::string test;               // the test file; empty: none
   std::string store;
-  double seconds = -1;             // that this process trained
-  bool already = false;            // the store held a finished run
-  RoundIndex best_checkpoint = 0;  // of those evaluated, with the best P@1
+  double seconds = -1;             // of training by this process
+  bool already = false;            // whether the store held a finished run
+  RoundIndex best_checkpoint = 0;  // the evaluated checkpoint with the highest P@1
   double best_p_at_1 = -1;
-  std::string best_store;  // where that one is kept; empty: nowhere
-  // Not 0 when the run ended early, since P@1 had not risen in this number of evaluations.
+  std::string best_store;  // where that checkpoint is kept; empty: nowhere
+  // The number of evaluations without a higher P@1 that ended the run early; 0 otherwise.
   std::uint32_t evaluations_since_best = 0;
   std::optional<CentroidComparison> centroids;  // made when a run is trained to its end
   std::string recipe;
 };
 
-// The program ends without having done what was asked.
+// The program ends without having done its task.
 struct RunFailed {
   Error error;
   ExitCode exit = ExitCode::kFailure;

@@ -48,7 +48,7 @@ class Metrics {
     add(value);
   }
 
-  // A figure that was not measured is left out.
+  // Leaves out figures that were not measured.
   void gauge(const char* name, const char* help, double value) {
     if (value < 0) return;
     begin(MetricType::Gauge, name, help);

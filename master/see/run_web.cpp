@@ -13,17 +13,17 @@
 namespace gleaner {
 namespace {
 
-// Ports that are tried when the one that was asked for is taken.
+// Ports to try when the requested port is taken.
 constexpr std::uint16_t kPortsTried = 16;
 
-// A list of what a recipe chose stands in the configuration; here its first line says enough.
+// The configuration shows all choices of a recipe; the first line says enough here.
 std::string first_line(std::string text) {
   const std::size_t end = text.find('\n');
   if (end != std::string::npos) text.resize(end);
   return text;
 }
 
-// Readers are not told what lets a machine in or shows them more, nor from where anybody came.
+// Readers do not see secrets that admit a machine or show more, nor peers' addresses.
 RunEvent for_everybody(RunEvent event) {
   if (auto* const listening = std::get_if<Listening>(&event)) {
     *listening = Listening{listening->address, ""};
@@ -39,7 +39,7 @@ RunEvent for_everybody(RunEvent event) {
   return event;
 }
 
-// Answers tell of the model itself, which no observer is given.
+// Answers reveal the model itself, which observers do not get.
 HttpReply may_not_predict() {
   return text_reply(403, kHttpText,
                     "From elsewhere the model answers administrators alone: open the page with "
@@ -142,7 +142,7 @@ PageServed RunWeb::served() const {
     if (is_any) here.host = "127.0.0.1";
   }
   served.url = "http://" + to_text(here);
-  // At an address of the network, readers of this machine show an invite like all others.
+  // At an address of the network, readers on this machine show an invite too.
   if (is_loopback(here.host)) served.key = page_key_text(key_);
   served.has_other_port = has_other_port_;
   if (program_) {
@@ -202,7 +202,7 @@ void RunWeb::event(const RunEvent& event) {
   constexpr TextStyle kPlain{false, true};
   std::visit(Count{counts_}, event);
   const RunEvent told = for_everybody(event);
-  // The first line of one that says how to join has no secret.
+  // Only the first line of the join text is free of secrets.
   const bool is_listening = std::holds_alternative<Listening>(event);
   EventShown shown{wall_seconds(), importance(event),
                    first_line(event_line(is_listening ? event : told, kPlain)), event_json(told),
@@ -232,7 +232,7 @@ void RunWeb::publish(RunStatus status, std::vector<AccountRecord> accounts,
   view.accounts = std::move(accounts);
   view.at = now;
   if (view.status.progress.stage == RunStage::kDone) {
-    // Nothing is awaited any more, whatever the core stopped at.
+    // The run is over, and waits for nothing.
     view.status.wait_owner = WaitOwner::kNobody;
     view.status.is_held_up = false;
     view.status.progress.eta_seconds = -1;

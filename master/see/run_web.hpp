@@ -1,6 +1,5 @@
-// The run's page, its API and its metrics, as the run's own code sees them: it hands in what
-// happens, and never waits for whoever looks. I/O thread only; the server has a thread of its own,
-// which takes what was handed in.
+// The run's page, API and metrics, as the run's code uses them: it hands in news and never waits
+// for readers. I/O thread only; the server's own thread takes the news.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +23,9 @@ namespace gleaner {
 
 class RunWeb {
  public:
-  // Serves at the address, or at one of the next ports when that one is taken; port 0 takes any
-  // that is free. Beyond this machine it answers nobody until admit_by(). `desk` answers what is
-  // asked of the newest checkpoint; `program` is for machines that have none.
+  // Serves at the address, or at one of the next ports if that port is taken; port 0 takes any free
+  // port. Answers nobody beyond this machine until admit_by(). `desk` answers questions to the
+  // newest checkpoint. `program` is served to machines without Gleaner.
   static Result<std::unique_ptr<RunWeb>> open(const HostPort& address, const ModelConfig& model,
                                               std::unique_ptr<PredictDesk> desk,
                                               std::optional<ServedProgram> program);
@@ -34,26 +33,26 @@ class RunWeb {
   RunWeb(const RunWeb&) = delete;
   RunWeb& operator=(const RunWeb&) = delete;
 
-  // Whom it shows the run beyond this machine from now on.
+  // Shows the run beyond this machine by the rules of `access` from now on.
   void admit_by(std::shared_ptr<const PageAccess> access);
 
-  // The addresses that people are told.
+  // The page's addresses for people.
   [[nodiscard]] PageServed served() const;
 
-  // A run begins, or begins again, with the history that its store has and its latest receipts.
+  // A run begins, or begins again, with its store's history and latest receipts.
   void begin(RunFacts facts, std::vector<RoundRecord> history,
              std::vector<LoggedReceipts> receipts);
-  // Takes news of the core: the history grows by its checkpoints and evaluations.
+  // Takes a notice of the core: its checkpoints and evaluations extend the history.
   void notice(const Notice& notice);
-  // Takes an event that people are told.
+  // Takes an event for people.
   void event(const RunEvent& event);
 
-  // Whether it is time for another view: once a second.
+  // Whether another view is due: once a second.
   [[nodiscard]] bool is_due(Instant now) const { return now - published_ >= kPeriod; }
 
   void publish(RunStatus status, std::vector<AccountRecord> accounts, std::vector<BanShown> banned,
                Instant now);
-  // No core runs: the disk is full, and `reason` says what is needed.
+  // The disk is full and no core runs; `reason` tells the needed room.
   void publish_paused(const std::string& reason, Instant now);
 
  private:
@@ -75,19 +74,19 @@ class RunWeb {
   PageView last_;
   RoundRecord last_record_;
   TimeSpent time_;
-  // Bytes per second are measured over this time.
+  // The window over which bytes per second are measured.
   RateWindow down_{Millis{10'000}}, up_{Millis{10'000}};
   EventCounts counts_;
 
-  // News that the server's thread has not taken yet; the lock is held for moving pointers alone.
+  // News that the server's thread has not taken. The lock is held only for moving pointers.
   std::mutex lock_;
   PageNews news_;
 
-  RunApi api_;  // the server's thread's
+  RunApi api_;  // used by the server's thread only
   std::unique_ptr<PredictDesk> desk_;
   PredictApi predict_;
   const std::optional<ServedProgram> program_;
-  std::unique_ptr<HttpServer> server_;  // last: its thread uses what is above
+  std::unique_ptr<HttpServer> server_;  // last: its thread uses the members above
 };
 
 }  // namespace gleaner

@@ -20,7 +20,7 @@ Error refused(const std::string& path, const std::string& why) {
   return {ErrorCode::kInvalidArgument, fmt::format("network.serve_program: {} {}", path, why)};
 }
 
-// The machine that it runs on; empty where the text is no program of 64-bit Linux.
+// The program's machine; empty if the text is no program of 64-bit Linux.
 std::string machine_of(std::string_view program) {
   Elf64_Ehdr header;
   if (program.size() < sizeof(header)) return {};
@@ -35,7 +35,7 @@ std::string machine_of(std::string_view program) {
                                           : std::string();
 }
 
-// The mark that a volunteer's program has; another program's text may have its name by chance.
+// The mark of a volunteer's program. Another program may contain the bare name by chance.
 std::optional<ProgramMark> mark_of(std::string_view program) {
   ProgramMark mark;
   const std::string_view name(mark.name.data(), mark.name.size());

@@ -1,5 +1,5 @@
-// The gleaner-volunteer that the master hands to machines that have none, with what proves that it
-// arrived whole. Immutable once loaded.
+// The gleaner-volunteer that the master serves to machines without Gleaner, with its checksum.
+// Immutable once loaded.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,14 @@ namespace gleaner {
 
 class ServedProgram {
  public:
-  // Reads the file, at most 64 MiB. The error says why it is not a volunteer's program for Linux
-  // that this master could work with.
+  // Reads the file, at most 64 MiB. An error unless it is a volunteer's program for Linux with
+  // which this master could work.
   static Result<ServedProgram> load(const std::string& path);
 
   static constexpr const char* kPath = "/gleaner-volunteer";
 
-  // The file at kPath, and kPath.sha256 as sha256sum reads it; nothing at other paths.
+  // The file at kPath, its checksum at kPath.sha256 in the form of sha256sum; nullopt at other
+  // paths.
   [[nodiscard]] std::optional<HttpReply> answer(const HttpRequest& request) const;
 
   // 64 hexadecimal digits.

@@ -97,7 +97,7 @@ std::string configuration_json(const RunFacts& facts) {
 
 std::string join_json(const Listening& listening) {
   const std::string& line = listening.join;
-  // A camera's reader takes an address, and flags are none of it.
+  // The QR code holds the address without flags, as a camera's reader expects.
   const std::string address = line.substr(0, line.find(' '));
   const std::string others = command_for_others(listening);
   return dump({{"line", address},

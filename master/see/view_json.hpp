@@ -13,6 +13,6 @@ namespace gleaner {
 
 std::string run_json(const PageView& view, const RunFacts& facts, const HistorySeries& history);
 std::string configuration_json(const RunFacts& facts);
-// How a machine joins, for whom the line is, and the line as a QR code.
+// How a machine joins, whom the line is for, and the line as a QR code.
 std::string join_json(const Listening& listening);
 }  // namespace gleaner

@@ -51,7 +51,7 @@ std::string owner_sentence(WaitOwner owner) {
   return "";
 }
 
-// "in about 3 minutes": as exact as a forecast is.
+// "in about 3 minutes": rounded, since it is a forecast.
 std::string about_when(double seconds) {
   const auto whole = [](double value) { return static_cast<std::uint64_t>(value + 0.5); };
   if (seconds < 2) return "in a moment";

@@ -10,11 +10,11 @@
 namespace gleaner {
 
 // One or two short sentences: what the run is doing, why it stands still where it does, and until
-// when.
+// and until when. Names of peers are made printable.
 std::string headline(const RunStatus& status);
 
-// `about` may be "run", a shard's number, or a volunteer's name. kInvalidArgument says what
-// there is when it is none of them.
+// Explains the state of `about`: "run", a shard's number, or a volunteer's name. kInvalidArgument
+// lists what there is.
 Result<std::vector<std::string>> why(const RunStatus& status, const std::string& about);
 
 }  // namespace gleaner

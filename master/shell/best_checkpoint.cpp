@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kName = "best";
 
-// Digest of the rows at the checkpoint, as the history has it; 0 when it has none.
+// The digest of the checkpoint's rows in the history; 0 if there is none.
 std::uint64_t rows_digest(RunStore& run, RoundIndex checkpoint) {
   const auto record = run.history_at(checkpoint);
   return record && *record ? (*record)->rows_digest : 0;

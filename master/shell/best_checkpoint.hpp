@@ -27,8 +27,7 @@ class BestCheckpoint {
   std::optional<LearningSoFar> learning_;  // up to the last call; none before the first
 };
 
-// Where checkpoint `best` of `run` is kept; empty when STORE.kept/best is not it, but another run's
-// or another checkpoint.
+// The folder of the kept checkpoint `best` of `run`; empty when STORE.kept/best holds another one.
 std::string kept_best(const std::string& store, RunStore& run, RoundIndex best);
 
 }  // namespace gleaner

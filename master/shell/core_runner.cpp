@@ -89,7 +89,7 @@ void CoreRunner::received(SessionId id, const Bytes& payload, std::size_t wire_b
     handle(MessageReceived{id, std::move(*message), wire_bytes});
     return;
   }
-  // Bytes that make no sense end the session; the core only learns that it is gone.
+  // Bytes that are no message end the session; the core only learns that it is gone.
   send_away(id, Refusal{message.error().code, message.error().message, false});
   handle(SessionClosed{id, "its message cannot be read: " + message.error().message});
 }
@@ -304,7 +304,7 @@ void CoreRunner::hear(RelayId id, RelayEnd& relay, const RelayOpen& open, std::s
     return;
   }
   const SessionId session{last_session_ + 1};
-  if (!relay.open(open.channel, session)) return;  // a number that has been used
+  if (!relay.open(open.channel, session)) return;  // the number was used before
   connect(
       {nullptr, relay.address_of(open.peer), open.key, std::nullopt, Channel{id, open.channel}});
   Connection& connection = connections_.at(session);
@@ -319,7 +319,7 @@ void CoreRunner::close_channel(const Channel& channel, std::string reason) {
   if (!session) return;
   relay->second.send(RelayClose{channel.number, reason});
   relay->second.close(channel.number);
-  // As a link does, not from within.
+  // Later, as a link does, and not within this call.
   clock_.after(Micros(0), lifetime_.guard([this, id = *session, reason = std::move(reason)] {
     closed(id, reason);
   }));

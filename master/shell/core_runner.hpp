@@ -1,6 +1,6 @@
-// Performs what the master's core decides: links carry its messages, one thread does its worker
-// tasks, one its storage tasks, a clock lets its time pass. Programs and simulations give it
-// theirs. I/O thread only.
+// Performs the effects of the master's core: links carry its messages, one thread does its worker
+// tasks, one its storage tasks, a clock passes its time. Programs and simulations supply these. I/O
+// thread only.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@
 namespace gleaner {
 
 using WorkerThread = TaskThread<WorkerTask, Event>;
-// Given one task at a time; answers as Persister::run does.
+// Runs one task at a time; answers like Persister::run.
 using StorageThread = TaskThread<std::shared_ptr<const StorageTask>, std::optional<Event>>;
 
 struct RunnerPace {
   Millis tick{100};
-  // A task for which the disk had no room is tried again this often.
+  // A task without room on the disk is tried again at this interval.
   Millis storage_retry{1'000};
 };
 
@@ -36,28 +36,28 @@ class CoreRunner {
   struct Observer {
     std::function<void(const Notice&)> on_notice;
     std::function<void(const Done&)> on_done;  // once; nothing follows
-    // Adds to an answer what the core does not know, and takes out what is not for `standing`. May
-    // be empty.
+    // Adds facts to an answer that the core does not know, and removes those that `standing` may
+    // not see. May be empty.
     std::function<void(RunStatus&, const Standing& standing)> on_status{};
-    // Completes what the core says of a volunteer's work in this process's life, and signs it.
-    // Where it is empty, nobody is thanked.
+    // Completes and signs the core's thanks for a volunteer's work. If empty, nobody is thanked.
+    // Completes and signs the core's thanks for a volunteer's work. If empty, nobody is thanked.
     std::function<void(Goodbye&, const Standing& standing)> on_goodbye{};
-    // The first message of a connection from the network: as whom it takes part, or the answer
-    // after which it ends. Not empty if receive() is called.
+    // Decides on the first message of a network connection: the standing under which it takes part,
+    // or the answer after which it ends. Required for receive().
     std::function<std::variant<Standing, Message>(const std::optional<KeyId>& key,
                                                   const std::string& peer, const Message& first)>
         on_arrival{};
-    // Somebody with this key has come to a relay that was admitted: likewise.
+    // Decides the same for a volunteer with this key behind an admitted relay.
     std::function<std::variant<Standing, Message>(const Standing& relay, const KeyId& key)>
         on_relayed{};
-    // Who was admitted by on_arrival or on_relayed has gone. May be empty.
+    // A connection that on_arrival or on_relayed admitted has ended. May be empty.
     std::function<void(const Standing&)> on_gone{};
-    // Before the core handles an event, and before what follows from it is performed. May be empty.
+    // Called before the core handles an event, and before its effects are performed. May be empty.
     std::function<void(const Event&)> on_event{};
     std::function<void(const Effects&)> on_effects{};
   };
 
-  // Everything outlives the runner; answers that the threads give afterwards are not heard.
+  // Everything outlives the runner. It ignores answers that threads give after its end.
   CoreRunner(Clock& clock, MasterCore& core, WorkerThread& worker, StorageThread& storage,
              Observer observer, const RunnerPace& pace = {});
   ~CoreRunner();
@@ -65,25 +65,24 @@ class CoreRunner {
   CoreRunner& operator=(const CoreRunner&) = delete;
 
   void start();
-  // A connection within the process, which takes part as `standing`. Its first message must be a
-  // Hello.
+  // Admits a connection within the process with this standing. Its first message must be a Hello.
   void admit(std::shared_ptr<Link> link, const std::string& peer, const Standing& standing);
-  // A connection from the network: its first message decides.
+  // Takes a connection from the network. Its first message decides.
   void receive(Arrival arrival);
   // Ends the sessions for which `verdict` has a refusal.
   void expel(const std::function<std::optional<Refusal>(const Standing&)>& verdict);
 
-  // Keeps the key out from now on, of a volunteer of this name, and undoes what nobody audited.
+  // Keeps the key of a volunteer of this name out, and undoes its unaudited work.
   void ban(const KeyId& key, const std::string& name) { handle(Banned{key, name}); }
 
   void stop();
 
-  // Ends the run: something around the core broke.
+  // Ends the core: something outside it failed.
   void fail(Error error) { handle(TaskFailed{std::move(error)}); }
 
   [[nodiscard]] RunProgress progress() const { return core_.progress(); }
 
-  // The run in full, with what the observer adds.
+  // The whole status, with the observer's additions.
   [[nodiscard]] RunStatus status() const;
 
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return core_.accounts(); }
@@ -98,18 +97,18 @@ class CoreRunner {
   };
 
   struct Connection {
-    std::shared_ptr<Link> link;  // null where it has a channel
+    std::shared_ptr<Link> link;  // null for a channel
     std::string peer;
     std::optional<KeyId> key;
-    std::optional<Standing> standing;  // none until it is admitted, and the core knows of it
+    std::optional<Standing> standing;  // unset until it is admitted and known to the core
     std::optional<Channel> channel{};
-    std::optional<RelayId> relay{};  // it is one
+    std::optional<RelayId> relay{};  // set for a relay
   };
 
   SessionId connect(Connection connection);
   void start(SessionId id);
   void arrived(SessionId id, Connection& connection, const Result<Message>& first);
-  // Tells the peer why, and closes.
+  // Sends the reason and closes.
   void send_away(SessionId id, Message last);
   // -- relays
   void admit_relay(SessionId id, const Standing& standing, const RelayHello& hello);

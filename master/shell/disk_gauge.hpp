@@ -1,6 +1,6 @@
-// The sizes of a store's files and of what is free on its disk, at most a second old, and whether
-// its folder is in its place. A thread of its own measures them, so that the I/O thread does not
-// wait for a disk. Used from the I/O thread.
+// The bytes of a store's files and of free space on its disk, at most a second old, and whether the
+// store's folder is in its place. A thread of its own measures, so that the I/O thread never waits
+// for a disk. Used from the I/O thread.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -17,12 +17,12 @@ namespace gleaner {
 
 class DiskGauge {
  public:
-  // `io` runs what the thread posts, and `on_gone` when the folder is not in its place; both and
-  // `folder` outlive it.
+  // `io` runs the thread's posts, and `on_gone` when the folder is not in its place. `io` and
+  // `folder` outlive the gauge.
   DiskGauge(asio::io_context& io, const HeldFolder& folder,
             std::function<void(const Error&)> on_gone);
 
-  // Measures again, unless that was done less than a second ago.
+  // Starts a measurement unless the last one was less than a second ago.
   void measure(Instant now);
 
   [[nodiscard]] std::uint64_t store_bytes() const { return store_bytes_; }

@@ -61,7 +61,7 @@ void BackupKeeper::copy(const Frozen& frozen) {
   made.stall_seconds = frozen.seconds;
   const Result<void> copied = copy_to_folder(frozen.folder, made);
   made.seconds = seconds_since(start);
-  // It holds on to tables that the store no longer needs.
+  // The copy holds on to tables that the store no longer needs.
   std::error_code error;
   std::filesystem::remove_all(frozen.folder, error);
   if (copied) {
@@ -74,7 +74,7 @@ void BackupKeeper::copy(const Frozen& frozen) {
 
 Result<void> BackupKeeper::copy_to_folder(const std::string& snapshot, BackedUp& made) {
   if (!folder_) {
-    std::error_code error;  // shows when the folder is opened
+    std::error_code error;  // opening the folder shows it
     std::filesystem::create_directories(config_.folder, error);
     auto held = HeldFolder::open(config_.folder, "the folder of the backups",
                                  "put it back, or start the master again to use another one");

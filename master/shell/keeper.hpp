@@ -1,6 +1,6 @@
-// Keeps things beside a run's store while it trains: backups, the best checkpoint, and those to go
-// back to while strangers' work may go unaudited. What cannot be kept is a warning, and training
-// goes on.
+// Keeps copies beside a run's store while it trains: backups, the best checkpoint, and checkpoints
+// to which the run can go back while strangers' work may go unaudited. A failure is a warning, and
+// training goes on.
 #pragma once
 
 #include <asio/thread_pool.hpp>
@@ -20,32 +20,31 @@
 
 namespace gleaner {
 
-// Makes backups of the store beside the training: the storage thread freezes a checkpoint in a
-// moment, a thread of the keeper's own copies it. What goes wrong is a warning, and training goes
-// on.
+// Makes backups of the store beside the training. The storage thread freezes a checkpoint quickly;
+// the keeper's own thread copies it. A failure is a warning, and training goes on.
 class BackupKeeper {
  public:
-  // `tell` is called on the thread that called folded() or finish(), and on the keeper's own.
+  // `tell` is called on the caller's thread of folded() and finish(), and on the keeper's own.
   BackupKeeper(MasterConfig::Backup config, std::function<void(RunEvent)> tell, Instant now);
-  // Gives up a copy that is being made.
+  // Gives up a copy under way.
   ~BackupKeeper();
   BackupKeeper(const BackupKeeper&) = delete;
   BackupKeeper& operator=(const BackupKeeper&) = delete;
 
-  // A checkpoint is new in the store: begins a backup of it if one is due. Called by the thread
-  // that uses the store, which it keeps for as long as freezing takes.
+  // The store has a new checkpoint: begins a backup if one is due. Called by the store's thread,
+  // which it holds while freezing.
   void folded(RunStore& store, Instant now);
 
-  // Gives up the copy that is being made, and makes no other. From any thread.
+  // Gives up a copy under way, and makes no further one. Any thread.
   void stop() { is_stopping_ = true; }
 
-  // The run is over: waits for the copy that is being made, and backs up the last checkpoint.
+  // The run is over: waits for a copy under way, and backs up the last checkpoint.
   void finish(RunStore& store);
 
  private:
   struct Frozen {
     std::string folder;
-    double seconds = 0;  // that the store was busy with it
+    double seconds = 0;  // for which the store was busy
   };
 
   std::optional<Frozen> freeze(RunStore& store);
@@ -54,30 +53,31 @@ class BackupKeeper {
   void warn(const Error& error);
 
   const MasterConfig::Backup config_;
-  std::shared_ptr<HeldFolder> folder_;  // of the backups, once there was one to make
+  std::shared_ptr<HeldFolder> folder_;  // of the backups, once one was due
   const std::function<void(RunEvent)> tell_;
   Instant last_begun_;
   std::atomic<bool> is_copying_{false};
   std::atomic<bool> is_stopping_{false};
-  RoundIndex last_checkpoint_ = 0;  // backed up; the keeper's thread's until finish()
+  // the last one backed up; owned by the keeper's thread until finish()
+  RoundIndex last_checkpoint_ = 0;
   asio::thread_pool thread_{1};
 };
 
 class Keeper {
  public:
-  // `config`, `store` and its `folder` outlive it. `tell` is called on the thread of the store, and
-  // on one of the keeper's own.
+  // `config`, `store` and its `folder` outlive it. `tell` is called on the store's thread and on a
+  // thread of the keeper's own.
   Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& folder,
          std::function<void(RunEvent)> tell);
 
-  // By the thread that uses the store, between two tasks, or before there is one. The checkpoint is
-  // new, or the one to begin with:
+  // To be called by the store's thread, between two tasks or before the first. The checkpoint is
+  // new, or the run begins with it.
   void folded(RoundIndex checkpoint);
   void keep_to_go_back(RoundIndex checkpoint);
-  // An evaluation of the checkpoint is on record.
+  // An evaluation of the checkpoint is recorded.
   void evaluated();
 
-  // Where the run makes any. After training, to be finished and dropped.
+  // Set when the run makes backups. To be finished and dropped after training.
   std::optional<BackupKeeper>& backups() { return backups_; }
 
  private:

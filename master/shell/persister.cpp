@@ -67,7 +67,7 @@ Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_second
 
 std::optional<Event> Persister::run_task(const FoldTask& task) {
   const std::int64_t wall_seconds = wall_clock_();
-  // Folded already when room ran out before the accounts were written.
+  // The round was folded when room ran out before the accounts were written.
   if (store_.checkpoint() <= task.round) {
     const Result<bool> folded = step_fold(task, wall_seconds);
     if (!folded) return failure(folded.error());
@@ -91,8 +91,8 @@ Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& record
     if (earlier == earlier_.end()) {
       auto stored = store_.account(now.identity);
       if (!stored) return stored.error();
-      // Units that were out ended with the process that had sent them. An account that an older
-      // program wrote may have fewer units issued than answered.
+      // Units that were out ended with the process that had sent them. An account of an older
+      // program may have fewer units issued than answered.
       const std::uint64_t answered = stored->units + stored->units_refused;
       stored->units_issued = std::max(stored->units_issued, answered + stored->units_expired);
       stored->units_expired = stored->units_issued - answered;

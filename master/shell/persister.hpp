@@ -1,4 +1,4 @@
-// Does the core's storage tasks on a run's store. One thread at a time.
+// Performs the core's storage tasks on a run's store. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace gleaner {
 class Persister {
  public:
   // `store` outlives the persister. `wall_clock` gives seconds since 1970, for records only.
-  // `on_fold` is called with every new checkpoint, `on_evaluation` when an evaluation of it is on
-  // record; both between two tasks.
+  // `on_fold` is called after every new checkpoint, `on_evaluation` after a recorded evaluation;
+  // both between two tasks.
   Persister(RunStore& store, std::int64_t (*wall_clock)(),
             std::function<void(RoundIndex)> on_fold = {},
             std::function<void(RoundIndex)> on_evaluation = {});
 
-  // The event that answers the task; none when the task, a fold, has more steps and is to be run
-  // again, at once or after tasks that need not wait for it. StoreFull: the disk has no room,
+  // Returns the event that answers the task. Nullopt when the task is a fold with more steps: it is
+  // to be run again, after other tasks if these need not wait. StoreFull: the disk has no room,
   // nothing is lost, and the same task is to be run again. TaskFailed: the store's state is unknown
-  // afterwards, which ends the run; opening the store again reads what is really there.
+  // and the run ends; the next opening reads the store as it is.
   std::optional<Event> run(const StorageTask& task);
 
  private:
@@ -35,12 +35,12 @@ class Persister {
   // True when the round is folded.
   Result<bool> step_fold(const FoldTask& task, std::int64_t wall_seconds);
 
-  // Adds these to what the volunteers did before.
+  // Adds the records to the accounts of earlier work.
   Result<void> add_to_accounts(const std::vector<AccountRecord>& records,
                                std::int64_t wall_seconds);
 
   RunStore& store_;
-  // The accounts before this process of volunteers whose records are not final.
+  // Accounts from before this process, of volunteers whose records are not final.
   std::map<KeyId, AccountRecord> earlier_;
   std::int64_t (*wall_clock_)();
   std::function<void(RoundIndex)> on_fold_;

@@ -6,10 +6,10 @@
 namespace gleaner {
 namespace {
 
-// Below this a part is not worth a message of its own.
+// A smaller part is not worth a message of its own.
 constexpr std::size_t kPartBytesMin = 64;
 
-// Bytes that may wait to be sent to one more volunteer: the chunks that it asks for at once, units.
+// Bytes that may wait for each further volunteer: requested chunks and units.
 constexpr std::size_t kBytesOfChannel = std::size_t{4} << 20;
 
 const SharedBytes& nothing() {

@@ -1,5 +1,5 @@
-// The master's end of a connection to a relay: which session has which channel, and what crosses
-// the connection once for all of them. I/O thread only.
+// The master's end of a connection to a relay: the sessions of its channels, and the parts that
+// cross the connection once for all of them. I/O thread only.
 #pragma once
 
 #include <cstdint>
@@ -29,31 +29,32 @@ class RelayEnd {
 
   [[nodiscard]] const Standing& standing() const { return standing_; }
 
-  // How people see a volunteer at `peer` behind the relay.
+  // The address of a volunteer at `peer` behind the relay, for people.
   [[nodiscard]] std::string address_of(const std::string& peer) const {
     return peer + " behind " + name_;
   }
 
   // Queues a message to the relay itself and returns its size on the wire.
   std::size_t send(const Message& message);
-  // Queues a message of a channel. Counts the parts that go before it.
+  // Queues a message of a channel, after parts that the relay lacks. Returns the size with these
+  // parts.
   std::size_t send(std::uint32_t channel, Message message);
 
-  // False for a number that is not higher than all before.
+  // False unless the number is higher than all earlier ones.
   bool open(std::uint32_t channel, SessionId session);
 
-  // The channel is over: nothing more is heard of it. What it has said before may still count.
+  // The channel is over: later messages of it are ignored. Earlier ones may still count.
   void close(std::uint32_t channel) { open_.erase(channel); }
 
-  // The session of a channel that is open.
+  // The session of an open channel.
   [[nodiscard]] std::optional<SessionId> session_at(std::uint32_t channel) const;
   [[nodiscard]] std::vector<SessionId> sessions() const;
-  // The sum, with sessions in place of channels; none if it names a channel that never was.
+  // The sum with sessions in place of channels; nullopt if a channel never existed.
   [[nodiscard]] std::optional<RelaySummed> summed(RelayId id, RelaySum& sum,
                                                   std::size_t bytes) const;
 
  private:
-  // Sends the part unless the relay has it; its number.
+  // Sends the part unless the relay has it, and returns its number.
   std::uint64_t share(const SharedBytes& part, std::size_t& wire_bytes);
 
   std::shared_ptr<Link> link_;
@@ -61,7 +62,7 @@ class RelayEnd {
   const Standing standing_;
   RelayParts parts_;
   std::map<std::uint32_t, SessionId> open_;
-  std::map<std::uint32_t, SessionId> all_;  // that ever were
+  std::map<std::uint32_t, SessionId> all_;  // all channels that ever were
 };
 
 }  // namespace gleaner

@@ -20,7 +20,7 @@ bool is_evaluated(std::span<const RoundRecord> history, RoundIndex checkpoint) {
   });
 }
 
-// Settles commits that are staged in a run without a hidden layer.
+// Settles staged commits of a run without a hidden layer.
 Result<std::vector<SettledRound>> keep_settled(RunStore& run,
                                                std::optional<std::uint32_t> evaluate_every_epochs,
                                                const std::function<void(const Error&)>& on_damage) {
@@ -28,8 +28,8 @@ Result<std::vector<SettledRound>> keep_settled(RunStore& run,
   const auto is_to_be_evaluated = [&](RoundIndex checkpoint) {
     return evaluate_every_epochs && plan.evaluates_at(checkpoint, *evaluate_every_epochs);
   };
-  // An evaluation needs the shards as they are at the checkpoint. It has come to be owed since they
-  // went on, because the test set or the settings are others now.
+  // An evaluation needs the shards as of the checkpoint. It has become due since they went on,
+  // because the test set or the settings have changed.
   const RoundIndex checkpoint = run.checkpoint();
   const auto record = run.history_at(checkpoint);
   if (!record) return record.error();
@@ -57,7 +57,7 @@ Result<std::vector<SettledRound>> settle_staged(
     RunStore& run, std::optional<std::uint32_t> evaluate_every_epochs,
     const std::function<void(RoundIndex)>& on_fold,
     const std::function<void(const Error&)>& on_damage) {
-  // A damaged part stands in the way of a fold, and is found again when its commit is to be kept.
+  // A damaged part prevents a fold; the attempt to keep its commit finds it again.
   std::set<std::string> told;
   const auto tell = [&](const Error& error) {
     if (told.insert(error.message).second) on_damage(error);

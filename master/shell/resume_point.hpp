@@ -1,4 +1,4 @@
-// Where a run stands, read from its store for the core that is to go on with it.
+// The state of a run, read from its store for the core that goes on with it.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@
 
 namespace gleaner {
 
-// Takes lease epochs for the start of a master; writes nothing else. `settled`: of settle_staged().
+// Takes lease epochs for this start of the master; writes nothing else. `settled` comes from
+// settle_staged().
 Result<ResumePoint> read_resume_point(RunStore& run, std::vector<SettledRound> settled);
 
-// Settles what an earlier process left staged, before read_resume_point(). A round whose fold it
+// To be called before read_resume_point(). Settles what an earlier process left staged. A round
 // had decided is folded. With a hidden layer the rest is dropped, because the gradients of an
 // unfinished round are gone and every shard is needed again for them. Without one, commits that
 // count are kept and returned, as far as the next checkpoint that is to be evaluated.
@@ -27,7 +28,7 @@ Result<std::vector<SettledRound>> settle_staged(RunStore& run,
                                                 const std::function<void(RoundIndex)>& on_fold,
                                                 const std::function<void(const Error&)>& on_damage);
 
-// The history's part of it: what the run learned up to `checkpoint`.
+// The run's learning up to `checkpoint`, according to its history.
 LearningSoFar learning_so_far(std::span<const RoundRecord> history, RoundIndex checkpoint);
 
 }  // namespace gleaner

@@ -8,8 +8,8 @@
 namespace gleaner {
 namespace {
 
-// A step of a fold takes a few milliseconds, what goes between about one: a fold that others keep
-// waiting gets a quarter of the time or more.
+// A step of a fold takes a few milliseconds, another task about one. The fold gets at least a
+// quarter of the time.
 constexpr std::size_t kInBetweenMax = 8;
 
 bool may_go_between(const StorageTask& task) {

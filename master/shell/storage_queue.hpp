@@ -1,7 +1,6 @@
-// The storage tasks that are not done yet, and which of them is next. In their order, but for one
-// thing: a fold of a wide model takes long and is done in steps, and between two of them commits
-// are staged and settled and rows read that came after it, so that nobody waits for a fold who need
-// not. One thread at a time.
+// Chooses the next of the waiting storage tasks. They run in order, with one exception. The fold of
+// a wide model takes long and has steps: between two steps later tasks that stage or settle commits
+// or read rows may run, so that they need not wait for the fold. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +20,18 @@ class StorageQueue {
 
   [[nodiscard]] bool empty() const { return tasks_.empty(); }
 
-  // Chooses the task to run; the same one until one of the calls below tells how it went. Requires
-  // !empty().
+  // Chooses the task to run; the same task until done() or stepped() is called. Requires !empty().
   std::shared_ptr<const StorageTask> next();
-  // It is done, and leaves the queue.
+  // The task is done, and leaves the queue.
   void done();
-  // It has more steps, and goes on when it is chosen again.
+  // The task has more steps, and goes on when it is chosen again.
   void stepped();
 
  private:
   std::deque<std::shared_ptr<const StorageTask>> tasks_;
   bool is_chosen_ = false;
   std::size_t chosen_ = 0;
-  bool has_begun_ = false;      // the head
+  bool has_begun_ = false;      // the first task
   std::size_t in_between_ = 0;  // tasks chosen since the head's last step
 };
 

@@ -1,5 +1,5 @@
-// Runs the master's core on the machine's clock, with one thread for its worker tasks and one for
-// its storage tasks. I/O thread only.
+// Runs the master's core on the machine's clock, with a thread for worker tasks and a thread for
+// storage tasks. I/O thread only.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -15,7 +15,7 @@
 
 namespace gleaner {
 
-// The clock and the threads of a runner. They are made before it and end after it.
+// The clock and the threads of a runner. They outlive it.
 struct RunnerThreads {
   RunnerThreads(asio::io_context& io, Worker& worker, Persister& persister)
       : clock(io),
@@ -35,8 +35,8 @@ struct RunnerThreads {
 
 class ThreadedRunner : public RunnerThreads, public CoreRunner {
  public:
-  // Everything outlives the runner. `worker` and `persister` are used by its threads only. Its end
-  // waits for tasks that are being done.
+  // Everything outlives the runner. Only its threads use `worker` and `persister`. The destructor
+  // waits for tasks under way.
   ThreadedRunner(asio::io_context& io, MasterCore& core, Worker& worker, Persister& persister,
                  Observer observer)
       : RunnerThreads(io, worker, persister),

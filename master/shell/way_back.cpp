@@ -34,14 +34,14 @@ std::vector<RoundIndex> kept_checkpoints(const std::string& store) {
   return kept;
 }
 
-// To the last kept checkpoint that is not after `round`; kNotFound when none is kept.
+// Goes back to the last kept checkpoint up to `round`; kNotFound when none is kept.
 Result<RoundIndex> go_back(const std::string& store, RunStore& run, RoundIndex round) {
   std::vector<RoundIndex> checkpoints = kept_checkpoints(store);
   std::ranges::reverse(checkpoints);
   for (const RoundIndex checkpoint : checkpoints) {
     if (checkpoint > round) continue;
-    // A checkpoint that was kept just before the power failed may be damaged. An earlier one serves
-    // as well.
+    // A checkpoint that was kept just before a power cut may be damaged. An earlier one serves as
+    // well.
     auto folder = open_rocks_store(kept_path(store, name_of(checkpoint)), OpenMode::kReadOnly);
     if (!folder) continue;
     const auto kept = RunStore::open(std::move(*folder));
@@ -77,7 +77,7 @@ Result<void> keep_to_go_back(const HeldFolder& folder, RoundIndex now) {
   if (auto in_place = folder.check(); !in_place) return in_place;
   const std::string& store = folder.path();
   for (const RoundIndex checkpoint : kept_checkpoints(store)) {
-    // One of a time before the run went back is of no use.
+    // A checkpoint from before the run went back is of no use.
     if (checkpoint < now && is_kept_to_go_back(checkpoint, now)) continue;
     if (auto dropped = drop_kept(store, name_of(checkpoint)); !dropped) return dropped;
   }
@@ -118,7 +118,7 @@ Result<void> undo_work_of_banned(const std::string& store, RunStore& run, Consol
 
 void drop_kept_to_go_back(const std::string& store) {
   for (const RoundIndex checkpoint : kept_checkpoints(store)) {
-    // If one cannot be dropped, it takes room, and nothing else depends on it.
+    // A checkpoint that cannot be dropped only takes room.
     static_cast<void>(drop_kept(store, name_of(checkpoint)));
   }
 }

@@ -24,25 +24,25 @@ namespace gleaner {
   return checkpoint <= now && (checkpoint == 0 || now - checkpoint < 2 * lowest_bit);
 }
 
-// The first round in which one of them took part unaudited; nullopt when there is none. It is the
-// checkpoint to go back to, or before.
+// The first round with unaudited work of any of `keys`; nullopt when there is none. The run must go
+// back to this checkpoint or an earlier one.
 Result<std::optional<RoundIndex>> first_unaudited(RunStore& run, const std::vector<KeyId>& keys);
 
-// Keeps checkpoint `now` of the store in `folder`, and drops those that no longer need be kept. For
-// the thread of the store.
+// Keeps checkpoint `now` of the store in `folder`, and drops checkpoints that need not be kept any
+// more. For the thread of the store.
 Result<void> keep_to_go_back(const HeldFolder& folder, RoundIndex now);
-// Whether any is kept.
+// Whether any audit-N is kept.
 [[nodiscard]] bool has_kept_to_go_back(const std::string& store);
 
-// Puts `run`, whose folder is `store`, back to a kept checkpoint before the first round in which
-// one of `liars` took part unaudited; does nothing where there is no such round. The console is
-// told, also where no such checkpoint is kept.
+// Puts `run`, whose folder is `store`, back to a kept checkpoint before the first round with
+// unaudited work of `liars`. Does nothing if there is no such round. Tells the console, also when
+// no such checkpoint is kept.
 Result<void> undo_work_of(const std::string& store, RunStore& run, const std::vector<KeyId>& liars,
                           Console& console);
-// Does so for all keys that are banned, by an earlier process of this run or by hand.
+// Does the same for all banned keys.
 Result<void> undo_work_of_banned(const std::string& store, RunStore& run, Console& console);
 
-// Drops all of them: the run is over.
+// Drops all audit-N: the run is over.
 void drop_kept_to_go_back(const std::string& store);
 
 }  // namespace gleaner

@@ -1,5 +1,5 @@
-// The master's own compute: the data, and the input layer unless volunteers hold it. Does the
-// core's worker tasks one after the other. One thread at a time; loops run on the pool.
+// The master's own compute: the data, and the input layer unless volunteers hold it. Performs the
+// core's worker tasks in order. One thread at a time; loops run on the pool.
 #pragma once
 
 #include <cstddef>
@@ -34,19 +34,19 @@ struct JudgedExample {
 
 class Worker {
  public:
-  // `train` and `pool` outlive the worker, `test` too (null: no evaluation). `label_counts`: one a
-  // label of the training data. With `lends_input` volunteers hold the input layer: instead of
-  // ForwardTask, CommitInputTask and EvalForwardTask there is EncodeTask.
+  // `train`, `pool` and `test` (null: no evaluation) outlive the worker. `label_counts` has one
+  // entry per label of the training data. With `lends_input` volunteers hold the input layer, and
+  // EncodeTask comes in place of ForwardTask, CommitInputTask and EvalForwardTask.
   Worker(const ModelConfig& model, const PackedDataset& train, const PackedDataset* test,
          std::vector<std::uint32_t> label_counts, ThreadPool& pool, bool lends_input);
 
-  // Takes the input layer from the store's last checkpoint, unless it is lent.
+  // Reads the input layer of the store's last checkpoint, unless volunteers hold it.
   Result<void> load(RunStore& store);
 
-  // The event that answers the task; TaskFailed when something changes how this thread rounds.
+  // Returns the event that answers the task; TaskFailed when the thread's rounding mode has
   Event run(const WorkerTask& task);
 
-  // The first labelled examples that the last evaluation scored. Call it while no task runs.
+  // The first labelled examples of the last evaluation. To be called while no task runs.
   [[nodiscard]] const std::vector<JudgedExample>& judged() const { return judged_; }
 
  private:
@@ -68,9 +68,9 @@ class Worker {
   // Appends the output neurons of the example's labels.
   void add_positives(const ExampleView& example, Positives& positives) const;
   [[nodiscard]] Positives positives_of(const std::vector<ExampleView>& examples) const;
-  // Labels that the shards together find best for the `i`-th example of the task, best first.
+  // The best labels of the task's `i`-th example over all shards, best first.
   [[nodiscard]] std::vector<std::uint32_t> best_of(const EvalScoreTask& task, std::size_t i) const;
-  // A sample of the held-out points must not be their file's beginning: they have a seeded order.
+  // The test example at this position of the seeded order: a sample must not be the file's
   [[nodiscard]] ExampleView held_out(std::uint64_t position) const;
 
   const ModelConfig model_;
@@ -80,7 +80,7 @@ class Worker {
   const PackedDataset* test_;
   ThreadPool& pool_;
   ActivationQuantizer coder_;
-  std::optional<InputLayer> input_;  // unless it is lent
+  std::optional<InputLayer> input_;  // unless volunteers hold it
   InversePropensities propensities_;
   Permutation test_order_;
   std::optional<MetricSums> sums_;  // of the evaluation under way

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kRowWidthMax = std::size_t{kHiddenMax} + 1;
 
-// `key` of the entries strictly ascends.
+// Checks that `key` of the entries strictly ascends.
 template <typename Entry, typename Key>
 void check_ascending(const char* field, const std::vector<Entry>& entries, const Key& key,
                      const char* above = "the one before") {
@@ -21,7 +21,7 @@ void check_ascending(const char* field, const std::vector<Entry>& entries, const
   }
 }
 
-// Batches of a unit follow each other without gaps.
+// Checks that the batches of a unit are consecutive.
 template <typename Batch>
 void check_batches(const std::vector<Batch>& batches) {
   for (std::size_t i = 1; i < batches.size(); ++i) {
@@ -50,7 +50,7 @@ void check_states(const std::vector<float>& states, std::size_t rows) {
   }
 }
 
-// `entries` of all rows together: the same number in each row, at most `width_max`.
+// `entries` of all rows together must be the same number per row, at most `width_max`.
 void check_width(const char* field, std::size_t entries, std::size_t rows, std::size_t width_max) {
   if (rows == 0 ? entries != 0 : entries % rows != 0 || entries / rows > width_max) {
     malformed(field, "{} entries for {} rows, at most {} a row", entries, rows, width_max);

@@ -18,10 +18,10 @@ namespace {
 
 // The envelope, and fields that only older programs write.
 constexpr std::size_t kFixedBytes = 256;
-// The bytes before the words: segment count minus one and the only segment's size, both u32.
+// The bytes before the words: segment count minus one, and size of the only segment, both u32.
 constexpr std::size_t kSegmentTableBytes = 8;
 
-// Words of a segment that the whole message fits.
+// Words of a segment that holds the whole message.
 unsigned segment_words(const auto& from) {
   FieldSizer sizer;
   fields(from, sizer);
@@ -62,7 +62,7 @@ class Words {
   kj::ArrayPtr<const capnp::word> words_;
 };
 
-// Insists on what `flatten` writes: one segment that fills `bytes`.
+// Refuses anything but the form that `flatten` writes: one segment that fills `bytes`.
 void check_table(ByteView bytes) {
   if (bytes.size() > kFrameBytesMax) {
     malformed("size", "{} bytes, at most {}", bytes.size(), kFrameBytesMax);
@@ -78,8 +78,8 @@ void check_table(ByteView bytes) {
 
 capnp::ReaderOptions reader_options(std::size_t words) {
   capnp::ReaderOptions options;
-  // Every word once, and some fields twice; what points at the same bytes again and again does not
-  // get far.
+  // Allows every word once and some fields twice, which stops pointers to the same bytes again and
+  // again.
   options.traversalLimitInWords = words * 2 + 64;
   options.nestingLimit = kNestingMax;
   return options;
@@ -101,7 +101,7 @@ constexpr std::array kMemberReaders = {GLEANER_MESSAGES(GLEANER_MESSAGE_READER)}
 
 constexpr const char* kUnnamed = "message";
 
-// Calls `body` with the root of the message in `bytes`, which is called `name` when reading fails.
+// Calls `body` with the root of the message in `bytes`. Errors call the message `name`.
 template <typename Root, typename Body>
 auto read_root(ByteView bytes, ErrorCode code, const char* const& name, const Body& body)
     -> Result<decltype(body(std::declval<typename Root::Reader>()))> {
@@ -117,7 +117,7 @@ auto read_root(ByteView bytes, ErrorCode code, const char* const& name, const Bo
   }
 }
 
-// The position in Message of the type of what is in `envelope`.
+// The position in Message of the envelope's type.
 std::size_t type_in(Envelope envelope) {
   const auto type = static_cast<std::size_t>(envelope.which());
   if (type >= kMemberReaders.size()) malformed("kind", "{} is unknown", type);
@@ -146,7 +146,7 @@ Bytes encode_update(const SparseUpdate& update) {
   return flatten(builder);
 }
 
-// Bytes to messages and records. The only place that catches Cap'n Proto's exceptions.
+// Bytes to messages and records. Only this part catches Cap'n Proto's exceptions.
 
 Result<Message> decode(ByteView bytes) {
   const char* name = kUnnamed;

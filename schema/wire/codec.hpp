@@ -1,6 +1,6 @@
-// Messages and records <-> bytes. Decoding is bounded (traversal, nesting, every list's size),
-// refuses NaN and infinity, lists whose sizes disagree, and unknown enumerators, and says which
-// message and field. Stateless; any thread. Cap'n Proto's exceptions do not leave this file.
+// Converts messages and records to bytes and back. Decoding is bounded (traversal, nesting, every
+// list's size). It refuses NaN and infinity, lists whose sizes disagree, and unknown enumerators;
+// the error names message and field. Stateless; any thread. Throws nothing of Cap'n Proto.
 #pragma once
 
 #include "common/bytes.hpp"
@@ -13,7 +13,7 @@ namespace gleaner {
 Bytes encode(const Message& message);
 // An error of kResources where there is no memory for the message.
 Result<Message> decode(ByteView bytes);
-// The position in Message of the type of an encoded message, of which nothing else is looked at.
+// The position in Message of an encoded message's type. Nothing else is checked.
 Result<std::size_t> type_of(ByteView bytes);
 
 // The persisted form of a staged commit's part.

@@ -1,5 +1,5 @@
-// Terms in which tables.hpp describes a field: how Cap'n Proto accesses it, its bounds, which are
-// checked on reading, and its packed form. Private to schema/ and tests.
+// Terms with which tables.hpp describes a field: its accessors in Cap'n Proto, its bounds (checked
+// on reading), and its packed form. Private to schema/ and tests.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace gleaner {
 
-// T, which may be const.
+// T may be const.
 template <typename T, typename Struct>
 concept Is = std::same_as<std::remove_const_t<T>, Struct>;
 
@@ -38,7 +38,7 @@ Access(Ways...) -> Access<Ways...>;
 
 // ---- Bounds ------------------------------------------------------------------------------------
 
-// The values of a number or of an enumeration. A number without a range is only to be finite.
+// The values of a number or an enumeration. A number without a range must only be finite.
 template <typename T>
 struct Range {
   T least;
@@ -48,7 +48,7 @@ struct Range {
 template <typename T>
 Range(T, T) -> Range<T>;
 
-// The values of an enumeration that counts from 0.
+// The values of an enumeration from 0 to `last`.
 template <typename Enum>
 Range<Enum> up_to(Enum last) {
   return {Enum{}, last};
@@ -63,7 +63,7 @@ struct Count {
 
 // ---- Kinds of values ---------------------------------------------------------------------------
 
-// Data: values that cross as their bytes stand in memory.
+// Data: values that are sent as their bytes in memory.
 
 template <typename T>
 concept Number = std::is_arithmetic_v<T>;
@@ -96,7 +96,7 @@ template <typename T>
 inline constexpr bool kIsOptional = false;
 template <typename T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
-// A place in a list crosses as one more, and as 0 when there is none.
+// An index in a list is sent plus one; 0 means none.
 template <typename T>
 inline constexpr bool kIsPlace = std::same_as<T, std::optional<std::uint32_t>>;
 
@@ -117,13 +117,13 @@ std::vector<T> read_values(const char* field, ByteView bytes) {
 
 // ---- Packed forms ------------------------------------------------------------------------------
 
-// Each packs a value, unpacks it or throws Malformed, and knows how many bytes it may take.
+// A form packs a value, unpacks it or throws Malformed, and has a bound of its bytes.
 template <typename Form, typename T>
 concept Packs = requires(const Form& form, const T& value) {
   form.pack(value);
 };
 
-// A list of integers in few bytes, by functions of compact_lists.hpp.
+// A list of integers in few bytes, packed by functions of compact_lists.hpp.
 template <typename Pack, typename Unpack>
 struct Packed {
   std::size_t bytes_max;
@@ -134,7 +134,7 @@ struct Packed {
 template <typename Pack, typename Unpack>
 Packed(std::size_t, Pack, Unpack) -> Packed<Pack, Unpack>;
 
-// One member of each entry of a list. The first column decides how long the list is.
+// One member of each entry of a list. The first column sets the list's length.
 template <typename List, typename Entry, typename Value>
 auto column(List& list, Value Entry::*member, const char* first = nullptr) {
   const auto pack = [member](const std::vector<Entry>& entries) {

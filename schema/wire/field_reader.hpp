@@ -72,7 +72,7 @@ inline void read_data(const char* /*field*/, ByteView bytes, SharedBytes& to) {
   to = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
 }
 
-// Errors in `body` name their field within `outer`, unless that is empty.
+// Puts `outer`, unless empty, in front of the field that an error in `body` names.
 template <typename Body>
 void within(const std::string_view outer, const Body& body) {
   try {
@@ -83,8 +83,8 @@ void within(const std::string_view outer, const Body& body) {
   }
 }
 
-// A table calls it for each field. Each field is fetched once: a message may be traversed only so
-// far.
+// A table calls this for each field. Each field is read once, since the traversal of a message is
+// limited.
 template <typename Reader>
 struct FieldReader {
   Reader from;

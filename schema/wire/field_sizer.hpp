@@ -1,14 +1,14 @@
-// Counts the bytes that structs take as Cap'n Proto, by their tables: exactly or a little more, so
-// that a message fits the one segment that is allocated for it. Private to codec.cpp.
+// Bounds the bytes of a struct in Cap'n Proto by its table, exactly or slightly above, so that a
+// message fits the one segment allocated for it. Private to codec.cpp.
 #pragma once
 
 #include "schema/wire/tables.hpp"
 
 namespace gleaner {
 
-// A table calls it for each field.
+// A table calls this for each field.
 struct FieldSizer {
-  // A field within its struct is a number of at most a word, or a pointer to something that is
+  // A field takes at most a word in its struct: a number, or a pointer to words elsewhere.
   // padded to words.
   static constexpr std::size_t kWordBytes = 8;
   std::size_t bytes = 0;

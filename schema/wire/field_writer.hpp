@@ -15,7 +15,7 @@ inline capnp::Data::Reader data_of(ByteView bytes) {
 template <typename T, typename Builder>
 void write(const T& from, Builder to);
 
-// A table calls it for each field.
+// A table calls this for each field.
 template <typename Builder>
 struct FieldWriter {
   Builder to;

@@ -1,7 +1,8 @@
-# Messages between master and volunteer. messages.hpp says what each field means and who sends it; limits.hpp has the
-# bounds, and README.md in the folder above the packed forms. Enumerators count from 0 in the order of messages.hpp.
-# Rules of change: fields are only ever added, at the end, with a default that means what their
-# absence meant; nothing is removed, renumbered or retyped within a protocol version.
+# Messages between master and volunteer. messages.hpp says what each field means and who sends it,
+# limits.hpp has the bounds, and README.md in the folder above has the packed forms. Enumerators
+# count from 0 in the order of messages.hpp. Rules of change: a field is only added, at the end,
+# with a default that means the same as its absence before. Nothing is removed, renumbered or
+# retyped within a protocol version.
 @0xd2a1f7c05b6e9341;
 
 using Cxx = import "/capnp/c++.capnp";
@@ -54,7 +55,7 @@ struct Hello {
   protocolMin @0 :UInt32;
   protocolMax @1 :UInt32;
   build @2 :Text;
-  process @3 :UInt64;  # until protocol 14, with the next: what a volunteer took for its identity
+  process @3 :UInt64;  # until protocol 14, with the next field: the volunteer's identity
   unused4 @4 :UInt64;
   name @5 :Text;
   cores @6 :UInt32;
@@ -111,7 +112,8 @@ struct Rows {
   staleCodes @4 :Data;
 }
 
-# What a round changed. Row ids u32, scales and states f32, biases binary16, each little endian; levels as README.md describes.
+# The changes of a round. Row ids u32, scales and states f32, biases binary16, each little endian;
+# levels as in README.md.
 struct Update {
   rows @0 :Data;
   unused1 @1 :Data;  # until protocol 2 and store 2: differences in binary16
@@ -253,13 +255,13 @@ struct PointsRequest {
   points @1 :Data;
 }
 
-# Points u64, values f32, little endian; features as README.md describes.
+# Points u64, values f32, little endian; features as in README.md.
 struct Points {
   set @0 :UInt8;
   points @1 :Data;
   features @2 :Data;
   values @3 :Data;
-  labels @4 :Data;  # as Positives; of no point where there is a hidden layer
+  labels @4 :Data;  # as Positives; empty with a hidden layer
 }
 
 # ---- Evaluation ----
@@ -269,7 +271,7 @@ struct EvalUnit {
   leases @1 :List(Lease);
   topK @2 :UInt32;
   hidden @3 :Data;
-  first @4 :UInt64;  # place in the evaluation's order, where there is no hidden layer
+  first @4 :UInt64;  # place in the evaluation's order, without a hidden layer
 }
 
 # Neurons u32 and scores f32, little endian, parallel.
@@ -297,7 +299,7 @@ struct RunNews {
 struct Heartbeat {
   echoUs @0 :UInt64;
   echoedUs @1 :UInt64;
-  news @2 :RunNews;  # null when there is none
+  news @2 :RunNews;  # may be null
   paused @3 :Text;
 }
 
@@ -322,7 +324,7 @@ struct Thanks {
 struct Goodbye {
   code @0 :UInt16;
   sentence @1 :Text;
-  thanks @2 :Thanks;  # null when there are none
+  thanks @2 :Thanks;  # may be null
 }
 
 # ---- Relays ----

@@ -1,13 +1,13 @@
-// One table of fields for each struct that crosses the network. Writing, reading with its bounds,
-// sizes, and the random messages of tests follow from it. Private to schema/ and tests.
+// One table of fields for each struct that is sent. Writing, reading with bounds, sizes, and the
+// random messages of tests use the table. Private to schema/ and tests.
 //
 // fields(e, f) calls `f` for each field of the struct `e` in the order of writing, which decides
-// where texts and lists stand in the bytes: new fields go last. FIELD is given the field's name and
+// where texts and lists stand in the bytes: a new field goes last. FIELD takes the field's name and
 // its name as Cap'n Proto writes it; NAMED also the name in errors, where that is another. A bound
-// or a packed form (field.hpp) follows: the most bytes of a text, a Range of a number or of an
-// enumeration, which may depend on fields above it, the Count of a list.
+// (field.hpp) follows: the most bytes of a text, the Range of a number or enumeration (which may
+// depend on earlier fields), the Count of a list.
 //
-// A struct whose fields must agree with each other has a check_fields() too.
+// A struct whose fields must agree with each other also has check_fields().
 #pragma once
 
 #include <cfloat>
@@ -30,7 +30,7 @@ namespace gleaner {
 // clang-format on
 #define FIELD(field, Field) NAMED(#field, field, Field)
 
-// Each throws Malformed. Other structs are sound if their fields are.
+// Throws Malformed. Other structs are valid if their fields are.
 template <typename T>
 void check_fields(const T& /*read*/) {}
 
@@ -75,7 +75,7 @@ inline constexpr std::uint32_t kSilenceMsMax = 24 * 3600 * 1000;
 
 // ---- Joining -----------------------------------------------------------------------------------
 
-// First fields of whoever introduces itself.
+// The first fields of every introduction.
 void introduction(auto& e, auto& f) {
   f(FIELD(protocol_min, ProtocolMin));
   f(FIELD(protocol_max, ProtocolMax));
@@ -100,10 +100,10 @@ void fields(Is<Hello> auto& e, auto& f) {
   f(FIELD(kernels, Kernels), Count{0, kKernelDigestsMax, true});
 }
 
-// A model travels as the names and values of its fields.
+// A model is sent as the names and values of its fields.
 using ModelText = std::pair<std::string, std::string>;
 ModelConfig read_model(const char* field, const std::vector<ModelText>& texts);
-// More than any model has, and longer than any is written.
+// More than any model has, and longer than any name or value.
 inline constexpr Count kModelTextCount{0, 256};
 inline constexpr std::size_t kModelTextBytesMax = 64;
 
@@ -116,7 +116,7 @@ void fields(Is<Welcome> auto& e, auto& f) {
   f(FIELD(protocol, Protocol));
   f(FIELD(build, Build), kNameBytesMax);
   f(FIELD(model, Model));
-  // A peer that beats without pause, or is dead as soon as it is silent, helps nobody.
+  // Prevents a peer that sends heartbeats without pause, or is dead as soon as it is silent.
   f(FIELD(heartbeat_ms, HeartbeatMs), Range{1u, kSilenceMsMax});
   f(FIELD(silence_ms, SilenceMs), Range{e.heartbeat_ms, kSilenceMsMax});
   f(FIELD(checkpoint, Checkpoint));
@@ -154,7 +154,7 @@ void fields(Is<SparseUpdate> auto& e, auto& f, bool is_stored = false) {
   f(FIELD(rows, Rows));
   f(FIELD(scales, Scales));
   const std::size_t rows = e.rows.size();
-  // A store compresses as it likes, and its records are for ever.
+  // A store compresses in its own way, and its records must stay readable.
   const auto pack = is_stored ? pack_levels : pack_levels_small;
   f(FIELD(levels, Levels),
     Packed{3 + e.levels.size() / 2, [=](const auto& levels) { return pack(levels, rows); },

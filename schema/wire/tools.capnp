@@ -1,5 +1,5 @@
-# Messages between a master and the tools that ask it: how the run stands, and who may do what.
-# tool_messages.hpp says what each field means. Rules of change as in protocol.capnp.
+# Messages between a master and tools: the state of the run, and access. tool_messages.hpp says what
+# each field means. Rules of change as in protocol.capnp.
 @0xf2dbde26a3283618;
 
 using Cxx = import "/capnp/c++.capnp";
@@ -32,7 +32,7 @@ struct VolunteerEntry {
 
 struct ShardEntry {
   state @0 :UInt8;
-  holder @1 :UInt32;  # its place among the volunteers plus one; 0 for none
+  holder @1 :UInt32;  # index in `volunteers` plus one; 0 for none
   sinceUs @2 :UInt64;
   committed @3 :UInt32;
   nextBatch @4 :UInt64;

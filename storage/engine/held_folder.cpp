@@ -72,7 +72,7 @@ void HeldFolder::note(const std::string& file) {
 }
 
 bool HeldFolder::lock() const {
-  // A file system that cannot lock a folder has RocksDB's own lock.
+  // On a file system that cannot lock a folder, RocksDB's own lock protects the store.
   return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 

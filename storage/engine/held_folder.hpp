@@ -11,12 +11,11 @@
 
 namespace gleaner {
 
-// A folder that stays the same one, whatever becomes of its name: it is held open, and its files
-// are reached through what is held. So a writer never writes to another folder that was put at the
-// name meanwhile, and never makes the folder again. It takes a mounted /proc.
+// A folder that is addressed by an open descriptor, through /proc. A writer therefore never writes
+// to another folder that was put at the same path meanwhile, and never creates the folder again.
 class HeldFolder {
  public:
-  // Requires that the folder exists; kIo otherwise. `what` names it in sentences ("the store"), and
+  // kIo unless the folder exists. Errors call it `what` ("the store"), and `remedy` tells the user
   // `remedy` says what to do when it is not in its place.
   static Result<std::shared_ptr<HeldFolder>> open(const std::string& path, const char* what,
                                                   const char* remedy);
@@ -24,26 +23,26 @@ class HeldFolder {
   HeldFolder(const HeldFolder&) = delete;
   HeldFolder& operator=(const HeldFolder&) = delete;
 
-  // The name under which people know it.
+  // The path that users know.
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  // A path that leads to the held folder, for as long as this object lives.
+  // A path through the descriptor, valid as long as this object lives.
   [[nodiscard]] const std::string& reach() const { return reach_; }
 
-  // kIdentity when the folder is no longer at its name, or the noted file no longer in it: moved,
-  // removed or replaced. The sentence says which. Any thread.
+  // kIdentity when the folder is no longer at its path, or the noted file no longer in the folder.
+  // The error says whether it was moved, removed or replaced. Any thread.
   [[nodiscard]] Result<void> check() const;
 
-  // Remembers the inode of this file as a mark of the folder's content, for check() to compare.
-  // Somebody must hold the file open, so that no other file gets its inode.
+  // Remembers the file's inode, which check() compares. The file must stay open elsewhere, so that
+  // no other file gets its inode.
   void note(const std::string& file);
 
   [[nodiscard]] bool has_note() const { return !noted_.empty(); }
 
-  // Keeps others out for as long as this object lives; false when another holds the folder so.
+  // Locks the folder as long as this object lives; false when another process holds the lock.
   [[nodiscard]] bool lock() const;
 
-  // Gives the error the folder's name instead of the path that leads to it.
+  // The error with the folder's path in place of the path through the descriptor.
   [[nodiscard]] Error named(Error error) const;
 
  private:

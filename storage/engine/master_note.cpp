@@ -18,7 +18,7 @@ constexpr const char* kLockFile = "/LOCK";  // RocksDB's
 
 MasterNote::MasterNote(const std::string& store, const RunningMaster& master)
     : path_(store + kNoteFile) {
-  // Renamed into place: whoever reads it has all of it.
+  // Written beside and renamed, so that a reader never sees a part of it.
   const std::string beside = path_ + ".dbtmp";
   {
     std::ofstream file(beside);

@@ -1,6 +1,6 @@
-// Where the master that writes a store can be asked: a small file in the store's folder, there
-// while that master runs. One that was killed leaves it behind, and a copy of the folder has it
-// too, so that a reader compares `life` with what the master itself says.
+// The address of the master that writes a store: a small file in the store's folder, present while
+// that master runs. A killed master leaves the file behind, and a copy of the folder has it too. So
+// a reader compares `life` with the answer of the master at the address.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace gleaner {
 
 struct RunningMaster {
   std::string address;     // HOST:PORT
-  std::uint64_t life = 0;  // which start of the run's master it is
-  bool is_plain = false;   // it encrypts nothing
+  std::uint64_t life = 0;  // identifies this start of the run's master
+  bool is_plain = false;   // the master does not encrypt
   friend bool operator==(const RunningMaster&, const RunningMaster&) = default;
 };
 
-// The file, as long as the object lives. A note that cannot be written is none.
+// The file, which exists as long as this object. A failure to write it is ignored.
 class MasterNote {
  public:
   MasterNote(const std::string& store, const RunningMaster& master);
@@ -28,10 +28,10 @@ class MasterNote {
   std::string path_;
 };
 
-// Nullopt when there is none, or none that makes sense.
+// Nullopt when the file is missing or malformed.
 std::optional<RunningMaster> read_master_note(const std::string& store);
 
-// Whether a process has the store open for writing; its id, where the system tells. Takes no lock.
+// The id of the process that has the store open for writing, if any and if the system tells. Takes
 std::optional<int> writer_of(const std::string& store);
 
 }  // namespace gleaner

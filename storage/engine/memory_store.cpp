@@ -10,7 +10,7 @@ namespace {
 
 using Content = std::array<std::map<Bytes, Bytes>, kTableCount>;
 
-// How a key stood before an unsynced write.
+// The value of a key before an unsynced write.
 struct Undo {
   std::uint64_t write = 0;  // number of the batch
   Table table = Table::kRun;

@@ -32,7 +32,7 @@ RocksBulkWriter::~RocksBulkWriter() {
 }
 
 void RocksBulkWriter::clear_away(const std::string& store_path) {
-  std::error_code error;  // what stays is written over
+  std::error_code error;  // a remaining file is overwritten
   std::filesystem::remove_all(folder_of(store_path), error);
 }
 
@@ -78,7 +78,7 @@ const rocksdb::Status& RocksBulkWriter::finish() {
     argument.options.move_files = true;
     argument.options.write_global_seqno = false;
   }
-  // A lazy write before must not be lost where this is not.
+  // An earlier lazy write must not be lost while this batch survives.
   if (status_.ok()) status_ = database_.FlushWAL(/*sync=*/true);
   if (status_.ok() && !arguments.empty()) status_ = database_.IngestExternalFiles(arguments);
   return status_;

@@ -1,6 +1,6 @@
-// Large batches past RocksDB's log: one sorted file a table, written as it is made and then taken
-// over by all tables in one atomic change of the manifest. A fold through the log would be held in
-// memory, written twice (log and table), and replayed at every opening.
+// Writes large batches past RocksDB's log: one sorted file per table, written as the batch is
+// built, and then added to all tables by one atomic change of the manifest. A fold through the log
+// would be held in memory, written twice (log and table), and replayed at every opening.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -25,14 +25,14 @@ class RocksBulkWriter {
   RocksBulkWriter(const RocksBulkWriter&) = delete;
   RocksBulkWriter& operator=(const RocksBulkWriter&) = delete;
 
-  // After a failure, that failure.
+  // After a failure, returns that failure.
   const rocksdb::Status& put(Table table, ByteView key, ByteView value);
   const rocksdb::Status& erase(Table table, ByteView key);
-  // Everything that was put is in the database when it returns ok, and as durable as everything
-  // written before.
+  // When it returns ok, the batch is in the database and durable, as is everything written before.
+  // When it returns ok, the batch is in the database and durable, as is everything written before.
   const rocksdb::Status& finish();
 
-  // Removes what a process that was killed left half written.
+  // Removes the unfinished files of a killed process.
   static void clear_away(const std::string& store_path);
 
  private:
@@ -42,7 +42,7 @@ class RocksBulkWriter {
   };
 
   void open(Table table);
-  // Opened, unless that failed.
+  // Opens the file at first use; the opening may fail.
   TableFile& file_of(Table table);
 
   rocksdb::DB& database_;

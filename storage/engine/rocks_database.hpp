@@ -36,7 +36,7 @@ class RocksStore : public Store {
  public:
   using Families = std::vector<rocksdb::ColumnFamilyHandle*>;
 
-  // A store that is only read. `env` is of a backup, whose files it finds.
+  // A read-only store. `env` belongs to a backup, and finds the backup's files.
   RocksStore(std::string path, std::unique_ptr<rocksdb::DB> database, Families families,
              std::shared_ptr<rocksdb::Env> env = nullptr);
   RocksStore(std::shared_ptr<const HeldFolder> folder, const RocksStoreOptions& writing,
@@ -61,20 +61,20 @@ class RocksStore : public Store {
  private:
   class SortedFiles;
 
-  // Returns where it was. What cannot be removed makes the next one fail.
+  // Returns the path. If a file cannot be removed, the next snapshot fails.
   std::string remove_snapshot();
   Result<void> check_writable(std::uint64_t bytes);
   [[nodiscard]] Error failed_before() const;
   Result<void> outcome_of(const rocksdb::Status& written);
-  // A folder that is not in its place explains most errors in it.
+  // If the folder is not at its path, that explains most errors in it.
   [[nodiscard]] Error error(const rocksdb::Status& status, const char* doing) const;
-  // From now on nobody knows what the disk holds.
+  // From now on the content of the disk is unknown.
   Error unsure(Error error);
   rocksdb::ColumnFamilyHandle* family(Table table);
   rocksdb::Status write_through_log(WriteBatch& batch, Durability durability);
 
   std::string path_;
-  std::shared_ptr<const HeldFolder> folder_;  // of a writer; outlives the database
+  std::shared_ptr<const HeldFolder> folder_;  // of a writer; must outlive the database
   std::shared_ptr<rocksdb::Env> env_;         // outlives the database; null for the machine's own
   std::optional<RocksStoreOptions> writing_;
   std::shared_ptr<RoomWatch> watch_;

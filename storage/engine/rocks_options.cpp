@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kBlockCacheBytes = 64 * kMebibyte;
 constexpr std::uint64_t kWalBytesMax = 128 * kMebibyte;
 
-// RocksDB's own diary would be written to the store's folder, and when a write of it fails, on a
-// full disk for one, an assertion of RocksDB ends the process. What goes wrong is in every status.
+// RocksDB would write its info log to the store's folder, and if that fails, on a full disk for
+// example, an assertion in RocksDB ends the process. Every status has the error anyway.
 class NoLog : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
@@ -39,7 +39,7 @@ rocksdb::ColumnFamilyOptions column_family_options(Table table,
   options.level_compaction_dynamic_level_bytes = true;
   options.write_buffer_size = 4 * kMebibyte;
   if (table == Table::kRows || table == Table::kCodes) {
-    // Lookups of rows that were never touched end at the filter.
+    // The filter answers lookups of rows that training never touched.
     block.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
     options.write_buffer_size = 32 * kMebibyte;
     options.target_file_size_base = 64 * kMebibyte;
@@ -66,13 +66,13 @@ std::vector<rocksdb::ColumnFamilyDescriptor> rocks_column_families() {
 rocksdb::DBOptions rocks_database_options() {
   rocksdb::DBOptions options;
   options.max_background_jobs = 2;
-  // Written in small steps all the while, so that a sync finds little left to write.
+  // Written continuously in small steps, so that a sync finds little left to write.
   options.bytes_per_sync = kMebibyte;
   options.wal_bytes_per_sync = kMebibyte;
   options.max_total_wal_size = kWalBytesMax;
   options.avoid_flush_during_recovery = true;
-  // A torn record at the end was never acknowledged. Anything else that is wrong with the log
-  // stops the program: skipping it would lose commits without a word.
+  // A torn record at the end was never acknowledged. Any other damage of the log stops the program,
+  // because skipping it would silently lose commits.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.info_log = std::make_shared<NoLog>();
   options.stats_dump_period_sec = 0;
@@ -89,7 +89,7 @@ rocksdb::DBOptions rocks_reading_options() {
 
 bool is_out_of_room(const rocksdb::Status& status) {
   if (status.IsNoSpace()) return true;
-  // RocksDB has no code of its own for a quota, only the system's words.
+  // RocksDB has no code for a quota, only the system's message.
   return status.IsIOError() &&
          status.ToString().find(std::generic_category().message(EDQUOT)) != std::string::npos;
 }
@@ -104,7 +104,7 @@ Error rocks_error(const rocksdb::Status& status, const std::string& path, const 
   }
   if (status.IsMemoryLimit()) {
     return {ErrorCode::kResources,
-            fmt::format("memory does not suffice for {} the store {} ({})", doing, path, what)};
+            fmt::format("there is too little memory for {} the store {} ({})", doing, path, what)};
   }
   if (status.IsCorruption() || status.IsPathNotFound()) {
     return {ErrorCode::kCorrupt,

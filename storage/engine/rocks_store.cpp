@@ -19,10 +19,10 @@ namespace {
 using rocksdb::ColumnFamilyHandle;
 using rocksdb::Status;
 
-// A writer that removes files while a reader opens them makes it try again, at most this often.
+// A writer may remove files while a reader opens them: the most attempts of the reader.
 constexpr int kReadOnlyAttemptsMax = 50;
 
-// A database that is not ours keeps its content in the default family, or in others.
+// A database of another program has its content in the default family, or has other families.
 Result<void> check_families(const std::string& path) {
   std::vector<std::string> names;
   const Status status = rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), path, &names);
@@ -45,7 +45,7 @@ Result<void> check_families(const std::string& path) {
   const std::unique_ptr<rocksdb::DB> database(opened);
   const std::unique_ptr<rocksdb::Iterator> at(database->NewIterator(rocksdb::ReadOptions()));
   at->SeekToFirst();
-  if (!at->Valid()) return {};  // the creation of a store was cut off here
+  if (!at->Valid()) return {};  // the creation of a store was interrupted here
   return Error{
       ErrorCode::kInvalidArgument,
       fmt::format("{} holds a database that is not Gleaner's: name another --store", path)};
@@ -57,10 +57,10 @@ Error held_by_another(const std::string& path) {
                                         path)};
 }
 
-// A view of the files as they are, with the log replayed in memory. Nothing is locked or written,
-// so a writer may remove a file between the moment its name is read and the moment it is opened. A
-// table that is gone makes the opening fail; a log that is gone may not, so the opening only counts
-// if every log that was there before it is there after it: what a log held has then either been
+// A view of the present files, with the log replayed in memory. Nothing is locked or written, so a
+// writer may remove a file after its name is read and before it is opened. A missing table makes
+// the opening fail, but a missing log may not. So the opening counts only if every earlier log
+// still exists afterwards: then its content was read, or was in the tables already.
 // read from it or was in the tables already.
 Result<std::unique_ptr<Store>> open_read_only(const std::string& path) {
   if (auto found = find_store_folder(path); !found) return found.error();
@@ -113,7 +113,7 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::shared_ptr<HeldFolder
     }
   }
   rocksdb::DBOptions options = rocks_database_options();
-  options.create_if_missing = !folder->has_note();  // what was there is not made again
+  options.create_if_missing = !folder->has_note();  // never recreates a lost store
   options.create_missing_column_families = true;
   const auto watch = std::make_shared<RoomWatch>();
   options.listeners.push_back(watch);
@@ -126,7 +126,7 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::shared_ptr<HeldFolder
     return std::unique_ptr<Store>(std::make_unique<RocksStore>(
         folder, writing, watch, std::unique_ptr<rocksdb::DB>(database), std::move(families)));
   }
-  // RocksDB has no code of its own for a lock that is taken.
+  // RocksDB has no code for a taken lock.
   if (status.IsIOError() && status.ToString().find("lock") != std::string::npos) {
     return held_by_another(folder->path());
   }

@@ -25,7 +25,7 @@ std::vector<TableSpace> rocks_space(rocksdb::DB& database,
       if (level.files.empty()) continue;
       space.levels.push_back({level.level, level.files.size(), level.size});
     }
-    // The manifest does not know it.
+    // The manifest does not know this figure.
     rocksdb::TablePropertiesCollection files;
     if (database.GetPropertiesOfAllTables(families[i], &files).ok()) {
       for (const auto& [name, properties] : files) space.records += properties->num_entries;

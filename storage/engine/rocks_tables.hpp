@@ -16,8 +16,8 @@ namespace gleaner {
 std::vector<TableSpace> rocks_space(rocksdb::DB& database,
                                     std::span<rocksdb::ColumnFamilyHandle* const> families);
 
-// Reads the table files of these names in the folder whole: data, index and filter. One error a
-// file that is damaged; a file that is gone was merged into others by the store's writer.
+// Reads these table files completely: data, index and filter. One error per damaged file. The
+// store's writer may have merged a missing file into others.
 std::vector<Error> check_table_files(const std::string& path, const std::vector<std::string>& names,
                                      rocksdb::Env& env = *rocksdb::Env::Default());
 

@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every database has it once it is complete.
+// Every complete database has this file.
 constexpr const char* kCurrentFile = "CURRENT";
 
-// Why `verb` was refused stands in errno.
+// errno has the reason why `verb` failed.
 Error no_access(const std::string& path, const char* verb) {
   if (errno == EROFS) {
     return {ErrorCode::kIo, fmt::format("the store {} may not be {}: its file system is read-only; "
@@ -29,12 +29,13 @@ Error no_access(const std::string& path, const char* verb) {
                                       path, verb)};
 }
 
-// Who the master is and whom it lets in: may be there before the run, brought from another one.
+// The master's key and access book, which may be in the folder before the run, copied from another
+// run.
 bool is_key_file(const fs::path& path) {
   return path.filename() == "master.key" || path.filename() == "access";
 }
 
-// Files that an interrupted creation leaves before CURRENT is there.
+// Files of an interrupted creation, written before CURRENT.
 bool is_database_debris(const fs::path& file) {
   const std::string name = file.filename().string();
   for (const char* prefix : {"LOG", "LOCK", "IDENTITY", "MANIFEST-", "OPTIONS-"}) {
@@ -52,15 +53,15 @@ std::set<std::string> files_ending(const std::string& path, const char* ending) 
   return names;
 }
 
-// Killed in the middle of its work, `gleaner restore` leaves its place empty and its work beside
-// it. A new run must not be begun there.
+// A killed `gleaner restore` may leave its target missing and its work beside it. A new run must
+// not begin there.
 Result<void> refuse_half_restored(const std::string& path) {
   std::error_code error;
   const std::string base = without_slash(path);
   const std::string beside = base + kRestoringSuffix;
   if (base.ends_with(kRestoringSuffix)) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("{} is what a gleaner restore is writing, or has left unfinished: run "
+                 fmt::format("{} is the unfinished work of a gleaner restore: run "
                              "gleaner restore again, and name the store that it makes",
                              path)};
   }
@@ -90,7 +91,7 @@ bool can_take_room(const std::string& path, std::uint64_t bytes) {
   const std::string probe = path + "/room.dbtmp";
   const int file = ::open(probe.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return !is_out_of_room(errno);
-  // Where room cannot be taken without writing, there is no telling before.
+  // A file system that cannot allocate without writing gives no answer beforehand.
   const bool has_failed = bytes > 0 && ::fallocate(file, 0, 0, static_cast<off_t>(bytes)) != 0;
   const bool is_out = has_failed && is_out_of_room(errno);
   ::close(file);
@@ -171,7 +172,7 @@ Result<void> find_store_folder(const std::string& path) {
 
 std::optional<std::uint64_t> free_bytes(const std::string& path) {
   std::error_code error;
-  // Before the folder is made, where it will be.
+  // Before the folder exists, asks for the place where it will be.
   fs::path place = path;
   while (!fs::exists(place, error) && place.has_relative_path()) place = place.parent_path();
   const fs::space_info space = fs::space(place.empty() ? fs::path(".") : place, error);
@@ -200,7 +201,7 @@ std::string files_state(const std::string& path) {
 std::uint64_t folder_bytes(const std::string& path) {
   std::uint64_t bytes = 0;
   std::error_code error;
-  // A master at work removes files and folders meanwhile, so no step may throw.
+  // A running master removes files and folders meanwhile, so no step may throw.
   fs::recursive_directory_iterator entry(path, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     std::error_code gone;

@@ -1,4 +1,4 @@
-// The folder of a store as the file system shows it, before RocksDB sees it.
+// A store's folder in the file system.
 #pragma once
 
 #include <cstdint>
@@ -13,45 +13,45 @@
 
 namespace gleaner {
 
-// Suffixes of the folder that a restore writes beside its place, and of the one that it replaces.
+// Suffixes of the folder that a restore writes beside its target, and of the folder it replaces.
 inline constexpr const char* kRestoringSuffix = ".restoring";
 inline constexpr const char* kReplacedSuffix = ".replaced";
 
-// Whether a call failed for want of room: the disk's, or the user's quota of it.
+// Whether a call failed because the disk, or the user's quota, is full.
 bool is_out_of_room(int error_number);
-// Whether `bytes` can be had now. Takes them for a moment, since neither a quota nor a lack of
-// names shows in the file system's free bytes.
+// Whether `bytes` can be allocated now. Allocates them for a moment, since the file system's free
+// bytes show neither a quota nor a lack of inodes.
 bool can_take_room(const std::string& path, std::uint64_t bytes);
 
-// True when the folder holds a database of some kind.
+// Whether the folder holds a database.
 bool holds_database(const std::string& path);
 
-// Makes the folder if it is missing. Refuses a path that is no folder, that holds other files than
-// a database's, or that may not be written; the sentence says which and what to do.
+// Makes the folder if it is missing. Refuses a path that is no folder, holds other files than a
+// database's, or is not writable. The error says which and what to do.
 Result<void> prepare_store_folder(const std::string& path);
 
-// Prepares the folder and holds it, for a writer.
+// Prepares the folder and holds it open, for a writer.
 Result<std::shared_ptr<HeldFolder>> hold_store_folder(const std::string& path);
 
-// kNotFound unless the folder holds a database; kIo when it may not be read.
+// kNotFound unless the folder holds a database; kIo when it is not readable.
 Result<void> find_store_folder(const std::string& path);
 
-// Bytes that may still be written to the file system of the folder; nullopt when it cannot be told.
+// Free bytes of the folder's file system for this user; nullopt when unknown.
 std::optional<std::uint64_t> free_bytes(const std::string& path);
 
-// Which files are in the folder, or which file it is, with sizes and times: differs when one has
-// changed.
+// Describes the files in the folder (or the file) with sizes and times: changes when a file
+// changes.
 std::string files_state(const std::string& path);
 
-// The bytes of all files in the folder.
+// The total bytes of all files in the folder.
 std::uint64_t folder_bytes(const std::string& path);
 
-// Names of the write-ahead logs in it, those of numbers only that are not tables.
+// Names of the folder's write-ahead logs.
 std::set<std::string> log_files(const std::string& path);
-// Names of the table files in it.
+// Names of the folder's table files.
 std::vector<std::string> table_files(const std::string& path);
 
-// The normal form of a path, without a slash at its end: what stands beside it begins so.
+// The normal form of a path without a slash at its end, to which suffixes can be added.
 std::string without_slash(const std::string& path);
 
 }  // namespace gleaner

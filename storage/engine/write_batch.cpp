@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
-// In front of every operation; key and value follow.
+// Precedes every operation's key and value.
 struct OperationHeader {
   std::uint32_t key_bytes = 0;
   std::uint32_t value_bytes = 0;
@@ -51,7 +51,7 @@ void WriteBatch::add(Table table, ByteView key, std::optional<ByteView> value) {
                                value.has_value()};
   const std::size_t needed = sizeof header + key.size() + content.size();
   if (chunks_.empty() || chunks_.back().capacity() - chunks_.back().size() < needed) {
-    // Small batches get small chunks, so that a deletion does not cost a megabyte.
+    // Small batches get small chunks, so that a single deletion does not take a megabyte.
     const std::size_t wanted = chunks_.empty() ? std::size_t{4096} : kChunkBytes;
     chunks_.emplace_back().reserve(std::max(needed, wanted));
   }

@@ -14,12 +14,12 @@ namespace gleaner {
 
 // The column families of a store. README.md specifies keys and values to the byte.
 enum class Table : std::uint8_t {
-  kRun,      // what the run is and how far it got
+  kRun,      // identity and progress of the run
   kRows,     // weights, bias and optimizer state of every row that training has touched
-  kCodes,    // the same rows' hash-table entries
+  kCodes,    // hash codes of these rows
   kStaged,   // commits that are not folded yet
   kLedger,   // accounts of volunteers, lease epochs, receipts
-  kHistory,  // metrics, one record a checkpoint
+  kHistory,  // metrics, one record per checkpoint
 };
 inline constexpr std::size_t kTableCount = 6;
 
@@ -42,10 +42,10 @@ class WriteBatch {
 
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  // The bytes of keys and values.
+  // Total bytes of keys and values.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
-  // Calls `visitor` for every operation, in the order in which they were added, and frees what has
+  // Calls `visitor` for every operation in order, and frees visited memory. Leaves the batch empty.
   // been visited; leaves the batch empty.
   void consume(const Visitor& visitor);
 

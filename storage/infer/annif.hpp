@@ -20,12 +20,12 @@ namespace gleaner {
 Result<Questions> read_annif_question(std::string_view body, const PredictData& data,
                                       bool has_tables);
 
-// {"results": [...]}: for each predicted label of at least this probability `uri`, `label`,
-// `notation` (null) and `score`. Annif finds a subject by its URI: that is the label's name,
-// without the angle brackets around <http://...>, or its number for want of a name.
+// {"results": [...]} with `uri`, `label`, `notation` (null) and `score` of each predicted label of
+// at least this probability. Annif finds a subject by its URI: the label's name without angle
+// brackets around <http://...>, or the label's number if it has no name.
 std::string annif_json(const Prediction& prediction, const NameTable& labels, float threshold);
 
-// The project that Annif asks for before it suggests.
+// The project description that Annif requests before it asks for suggestions.
 std::string annif_project_json(bool has_model);
 
 }  // namespace gleaner

@@ -19,7 +19,7 @@ Result<std::unique_ptr<AnsweringModel>> AnsweringModel::open(std::unique_ptr<Run
     return made;
   }
   if (!options.reads_all_first) return made;
-  // An example without features reads every shard.
+  // Scoring an example without features reads every shard.
   const ExampleView nothing;
   if (auto read = made->model_->top({&nothing, 1}, 1); !read) return read.error();
   return made;

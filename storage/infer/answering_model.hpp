@@ -1,5 +1,5 @@
-// One checkpoint that answers: exactly, and through its tables where that was asked for, with
-// compute threads of its own. One thread at a time.
+// One checkpoint that answers exactly, and through hash tables if requested, with its own compute
+// threads. One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -22,19 +22,18 @@
 
 namespace gleaner {
 
-// How much of a processor answers may take: a fraction of one over time, and what was saved up of
-// it at once. Pure; time arrives as an argument.
+// Limits of the processor time that answers may take.
 struct AnswerLimits {
   double processor_fraction = std::numeric_limits<double>::infinity();
-  double seconds_saved_max = 0;                                      // of processor
+  double seconds_saved_max = 0;  // processor seconds that may be saved up
   std::size_t inputs_max = std::numeric_limits<std::size_t>::max();  // of one question
   std::size_t requests_waiting_max = 32;                             // further ones are refused
 
   [[nodiscard]] bool is_bounded() const { return std::isfinite(processor_fraction); }
 };
 
-// Invariant: within any time T, what is begun has used at most fraction * T + what may be saved up,
-// but for the one answer that went over it.
+// Limits answers to processor_fraction over time, plus at most seconds_saved_max at once. Only the
+// last answer can exceed this. Pure; time arrives as an argument.
 class AnswerBudget {
  public:
   explicit AnswerBudget(const AnswerLimits& limits)
@@ -50,13 +49,13 @@ class AnswerBudget {
     return !limits_.is_bounded() || left_ > 0;
   }
 
-  // Enough for what can wait, such as reading a newer checkpoint.
+  // Enough for work that can wait, such as reading a newer checkpoint.
   [[nodiscard]] bool has_plenty(Instant now) {
     refill(now);
     return !limits_.is_bounded() || left_ >= limits_.seconds_saved_max / 2;
   }
 
-  // Until has_some() is true, in whole seconds.
+  // Whole seconds until has_some() is true.
   [[nodiscard]] unsigned seconds_to_wait(Instant now) {
     if (has_some(now)) return 0;
     return 1 + static_cast<unsigned>(std::min(-left_ / limits_.processor_fraction, 1e6));
@@ -79,17 +78,17 @@ class AnswerBudget {
 
 struct AnsweringOptions {
   unsigned threads = 1;
-  int nice = 0;                  // how far they give way
-  std::uint32_t candidates = 0;  // neurons that the tables may propose; 0: no tables
+  int nice = 0;                  // of the compute threads
+  std::uint32_t candidates = 0;  // most neurons that the tables may propose; 0: no tables
   std::uint64_t kept_bytes_max = StoredModel::kKeptBytesMax;  // of output shards
-  bool reads_all_first = true;                                // rather than with the first question
-  AnswerLimits limits;                                        // for the desk
+  bool reads_all_first = true;                                // before the first question
+  AnswerLimits limits;                                        // the desk applies them
 };
 
 class AnsweringModel {
  public:
-  // By default reads all that answering needs, as far as it may be kept, so that the first question
-  // waits for nothing. Errors as those of StoredModel::open and TableSearch::open.
+  // By default reads everything that answers need, within kept_bytes_max, so that the first
+  // question does not wait. Errors as in StoredModel::open and TableSearch::open.
   static Result<std::unique_ptr<AnsweringModel>> open(std::unique_ptr<RunStore> run,
                                                       const AnsweringOptions& options);
 
@@ -107,15 +106,15 @@ class AnsweringModel {
 
   [[nodiscard]] bool has_tables() const { return tables_ != nullptr; }
 
-  // Entries per example of what top() returns.
+  // Entries per example in the result of top().
   [[nodiscard]] std::uint32_t entries(std::uint32_t top_k) const { return model_->entries(top_k); }
 
-  // As StoredModel::top and TableSearch::top. Only with has_tables() may `through_tables` be set.
+  // As StoredModel::top and TableSearch::top. `through_tables` requires has_tables().
   Result<std::vector<ScoredLabel>> top(std::span<const ExampleView> examples, std::uint32_t top_k,
                                        bool through_tables);
 
-  // Fills `predicted` of all: the best labels, exactly or through the tables, and with `why` the
-  // features that decided. Values as they stand in a file are scaled where training scaled them.
+  // Sets `predicted` of all examples: the best labels, exactly or through tables, and with `why`
+  // the features that decided. Unscaled values are scaled if training scaled them.
   Result<void> predict(std::span<Prediction> examples, std::uint32_t top_k, bool through_tables,
                        bool why);
 

@@ -22,7 +22,7 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
-// kInvalidData, naming their source, where their number is not `count`.
+// kInvalidData, with the name of `source`, unless there are `count` names.
 Result<NameTable> of_count(NameTable names, const std::string& source, std::uint64_t count,
                            const char* of_what) {
   if (names.size() == count) return names;
@@ -31,7 +31,7 @@ Result<NameTable> of_count(NameTable names, const std::string& source, std::uint
                            source, names.size(), count, of_what)};
 }
 
-// No names where there is no such file.
+// No names without such a file.
 Result<NameTable> names_of(const std::string& path, std::uint64_t count, const char* of_what) {
   if (!is_file(path)) return NameTable();
   Result<NameTable> names = NameTable::load(path);
@@ -39,7 +39,7 @@ Result<NameTable> names_of(const std::string& path, std::uint64_t count, const c
   return of_count(std::move(*names), path, count, of_what);
 }
 
-// The names that a model file carries; none where it carries none.
+// The names that a model file carries, if any.
 Result<NameTable> carried_names(const TensorFile& file, const char* tensor, std::uint64_t count) {
   const Result<std::string_view> text = file.text(tensor);
   if (!text) return text.error();
@@ -100,10 +100,11 @@ Result<PredictData> PredictData::open_names(const std::string& folder, const Run
     auto words = load_word_model(folder);
     if (!words) return words.error();
     if (words->words.numbered().size() != model.features) {
-      return Error{ErrorCode::kInvalidData,
-                   fmt::format("{} is of {} words, the model of {} features: it is of another data "
-                               "set",
-                               in(kWordModelFile), words->words.numbered().size(), model.features)};
+      return Error{
+          ErrorCode::kInvalidData,
+          fmt::format("{} has {} words, but the model has {} features: it belongs to another "
+                      "data set",
+                      in(kWordModelFile), words->words.numbered().size(), model.features)};
     }
     data.words_ = std::move(*words);
   }

@@ -1,6 +1,6 @@
-// The files of a data set that make a model's answers readable: the names of labels and features,
-// the words by which a text becomes an example, and the test examples with their names.
-// Each part may be missing. Immutable once made.
+// The files of a data set that make answers readable: names of labels and features, the words that
+// turn a text into an example, and test examples with their names. Each part may be missing.
+// Immutable after opening.
 #pragma once
 
 #include <memory>
@@ -19,14 +19,13 @@ namespace gleaner {
 
 class PredictData {
  public:
-  // Nothing but numbers.
+  // Without names, words and examples.
   PredictData() = default;
-  // Opens the names and words that `path` has for the model of a run: a folder with labels.txt,
-  // features.txt and words.json, or a model file that carries them. kInvalidData when one is
-  // damaged, or not the one with which the run learned.
+  // Opens the names and words for the run's model from `path`: a folder with labels.txt,
+  // features.txt and words.json, or a model file that carries them. kInvalidData when a file is
+  // damaged or is not the file that training used.
   static Result<PredictData> open_names(const std::string& path, const RunIdentity& run);
-  // Opens what `folder` has for the model of a run: labels.txt, features.txt, words.json, and
-  // test.txt with test.points.txt. Otherwise as open_names().
+  // As open_names() for a folder, which may also have test.txt with test.points.txt.
   static Result<PredictData> open(const std::string& folder, const RunIdentity& run);
 
   [[nodiscard]] const PredictNames& names() const { return names_; }
@@ -37,7 +36,7 @@ class PredictData {
   // Null: there are no examples.
   [[nodiscard]] const PackedDataset* examples() const { return examples_.get(); }
 
-  // The test example of this name: the whole name, or what stands before its first ": ".
+  // The test example with this name: the whole name, or the name up to its first ": ".
   [[nodiscard]] std::optional<std::uint64_t> example_named(std::string_view name) const;
 
  private:

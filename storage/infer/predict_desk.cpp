@@ -15,13 +15,13 @@
 namespace gleaner {
 namespace {
 
-// How long an unused model stays, and for how long one passes for the newest without a look.
+// How long an unused model is kept, and how long it is taken for the newest without a look.
 constexpr Millis kKept{300'000};
 constexpr Millis kNewest{2'000};
-// A followed store is opened at most this often, and for at most a twentieth of the time.
+// A followed store is opened at most once per pause, and for at most a twentieth of the time.
 constexpr Millis kLookPause{1'000};
 constexpr int kLookShare = 20;
-// Requests over which latency is shown, and the time over which speed is.
+// Number of requests for the latency figures, and time span for the speed.
 constexpr std::size_t kDoneKept = 1024;
 constexpr Millis kSpeedWindow{60'000};
 constexpr double kRetrySecondsMax = 60;
@@ -40,8 +40,8 @@ double thread_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-// kInvalidArgument is the asker's; kNotFound, kResources and data that do not fit mean that nobody
-// can be answered yet.
+// kInvalidArgument is the caller's fault. kNotFound, kResources and data that does not fit mean
+// that no question can be answered yet.
 unsigned status_of(ErrorCode code) {
   if (code == ErrorCode::kInvalidArgument) return 400;
   return code == ErrorCode::kCorrupt ? 500 : 503;
@@ -57,7 +57,7 @@ std::string joined(RoundIndex checkpoint, bool through_tables,
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (!is_lines && i > 0) text += ',';
     text += lines[i];
-    if (!is_lines) text.pop_back();  // the line's end
+    if (!is_lines) text.pop_back();  // the end of the line
   }
   return is_lines ? text : text + "]}\n";
 }
@@ -105,7 +105,7 @@ PredictDesk::~PredictDesk() {
 
 void PredictDesk::ask(PredictRequest request) {
   request.asked = monotonic_now();
-  PredictAnswer refusal{503, "Too many requests wait here already; ask again later.\n"};
+  PredictAnswer refusal{503, "Too many requests are waiting: ask again later.\n"};
   {
     const std::lock_guard guard(lock_);
     if (!is_stopping_ && waiting_.size() < options_.limits.requests_waiting_max) {
@@ -114,7 +114,7 @@ void PredictDesk::ask(PredictRequest request) {
       return;
     }
     ++figures_.refused;
-    // As long as the last request has waited, those that wait now will.
+    // Waiting requests will probably wait as long as the last request.
     const double wait = done_.empty() ? 0 : done_.back().seconds;
     refusal.retry_after_s = static_cast<unsigned>(std::clamp(wait + 1, 1.0, kRetrySecondsMax));
   }
@@ -152,7 +152,7 @@ Result<std::optional<PredictDesk::Found>> PredictDesk::find_other(const std::str
     if (!data && follows_) return data.error();
     found.data = data ? std::move(*data) : PredictData();
   }
-  if (!follows_) use({});  // not both in memory
+  if (!follows_) use({});  // two models need not fit memory
   auto opened = AnsweringModel::open(std::move(*run), options_);
   if (!opened) return opened.error();
   found.model = std::move(*opened);
@@ -200,7 +200,7 @@ void PredictDesk::answer_all() {
 void PredictDesk::follow_store() {
   give_way(kVolunteerNice);
   std::string seen;     // state of the store when it was last read
-  std::string trouble;  // why it could not be, as it was last said
+  std::string trouble;  // the error that was logged last
   Micros pause = kLookPause;
   std::unique_lock guard(lock_);
   for (;;) {
@@ -212,7 +212,7 @@ void PredictDesk::follow_store() {
     if (is_asked_for) seen.clear();
     guard.unlock();
     const Instant begin = monotonic_now();
-    // Taken before the store is read: what changes meanwhile is seen the next time.
+    // Read before the store is: a later change is then seen at the next look.
     std::string state = source_.state();
     Result<std::optional<Found>> found = std::optional<Found>();
     if (state != seen) found = find_other(known);
@@ -243,8 +243,8 @@ PredictAnswer PredictDesk::answer_within_budget(const PredictRequest& request,
                                                 std::uint64_t& examples) {
   if (const unsigned wait = budget_.seconds_to_wait(monotonic_now()); wait > 0) {
     return {429,
-            fmt::format("The questions so far took all that this run spares for them: ask again in "
-                        "{} s, or start gleaner serve, which has no such limit.\n",
+            fmt::format("Earlier questions have used the processor time that this run allows: ask "
+                        "again in {} s, or start gleaner serve, which has no such limit.\n",
                         wait),
             wait};
   }
@@ -264,8 +264,8 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
                : read_questions(request.body, data_, model_->config(), model_->has_tables());
   if (!questions) return refusal(status_of(questions.error().code), questions.error());
   if (questions->inputs.size() > options_.limits.inputs_max) {
-    return {400, fmt::format("inputs: there are {}, and beside a training at most {} are answered "
-                             "at once: send them in parts, or start gleaner serve\n",
+    return {400, fmt::format("inputs: there are {}, and a training run answers at most {} at once: "
+                             "send them in parts, or start gleaner serve\n",
                              questions->inputs.size(), options_.limits.inputs_max)};
   }
   auto predicted =

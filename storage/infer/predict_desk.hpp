@@ -1,8 +1,8 @@
-// Answers questions with the newest checkpoint of a store, one request at a time, on a thread of
-// its own. Either the model is kept at hand and followed (`gleaner serve`), or it is read when a
-// question comes and given up when nobody has asked for a while (the master's page).
+// Answers questions with the newest checkpoint of a store, one request at a time, on its own
+// thread. Either the model stays in memory and follows the store (`gleaner serve`), or it is read
+// for a question and freed after a time without questions (the master's page).
 //
-// Any thread may ask; answers are given on the desk's thread, and refusals at once.
+// Any thread may ask. The desk's thread answers; refusals are immediate.
 #pragma once
 
 #include <condition_variable>
@@ -24,15 +24,15 @@
 namespace gleaner {
 
 struct PredictAnswer {
-  unsigned status = 200;  // as HTTP has them: 400, 429, 500 and 503 come with a sentence
+  unsigned status = 200;  // an HTTP status; 400, 429, 500 and 503 come with a sentence
   std::string body;
-  unsigned retry_after_s = 1;  // of 429 and 503
+  unsigned retry_after_s = 1;  // for 429 and 503
 };
 
-// How a program asks, and is answered.
+// The form of request and answer.
 enum class PredictForm : std::uint8_t {
   kJson,   // see read_questions()
-  kLines,  // asked like kJson, and answered by one JSON object per line, instead of one for all
+  kLines,  // the request of kJson; the answer is one JSON object per line
   kAnnif,  // see read_annif_question()
 };
 
@@ -47,29 +47,29 @@ struct PredictRequest {
 struct PredictFigures {
   RoundIndex checkpoint = 0;
   bool has_model = false, has_tables = false, has_texts = false;
-  std::uint64_t examples_there = 0;  // test examples
+  std::uint64_t examples_there = 0;  // available test examples
   std::uint64_t requests = 0, refused = 0, examples = 0;
-  double seconds = 0;                         // that requests took, from asked to answered
-  double p50_seconds = -1, p99_seconds = -1;  // of the last requests; negative: there were none
+  double seconds = 0;                         // total time from ask() to answer
+  double p50_seconds = -1, p99_seconds = -1;  // of recent requests; negative: none
   double examples_per_second = 0;             // over the last minute
 };
 
 class PredictDesk {
  public:
   struct Source {
-    // The store as it is now.
+    // Opens the store in its present state.
     std::function<Result<std::unique_ptr<RunStore>>()> open;
-    // For a store that is followed: differs whenever somebody may have changed it; cheap.
+    // For a followed store: a value that changes whenever the store may have changed; cheap.
     std::function<std::string()> state{};
-    // For a store that is followed: takes a sentence when another model answers, or cannot.
+    // For a followed store: takes a sentence when another model answers, or cannot be read.
     std::function<void(const std::string&)> log{};
   };
 
-  // For a model that is kept at hand: reads it, and follows the store from then on. An empty
-  // `data_folder` names no data; what is wrong with another one is an error.
+  // Reads the model now and follows the store from then on. An empty `data_folder` means no data;
+  // data that does not fit the model is an error.
   static Result<std::unique_ptr<PredictDesk>> follow(Source source, AnsweringOptions options,
                                                      const std::string& data_folder);
-  // For a model that is read when a question comes. A data folder of which the files do not fit the
+  // Reads the model when a question comes. Data that does not fit the model is ignored: answers
   // model is left alone: answers then have numbers and no names.
   static std::unique_ptr<PredictDesk> on_demand(Source source, AnsweringOptions options,
                                                 std::string data_folder);
@@ -77,10 +77,10 @@ class PredictDesk {
   PredictDesk(const PredictDesk&) = delete;
   PredictDesk& operator=(const PredictDesk&) = delete;
 
-  // Refuses the request when too many wait already.
+  // Refuses the request when too many requests wait.
   void ask(PredictRequest request);
 
-  // For a store that is followed: looks now whether it has another model, and says what it finds.
+  // For a followed store: looks for another model now, and logs the result.
   void look_again();
 
   [[nodiscard]] PredictFigures figures() const;
@@ -92,7 +92,7 @@ class PredictDesk {
     std::uint64_t examples = 0;
   };
 
-  // A model, by its name, and the data of its run unless they are those in use.
+  // A model with its name, and the data of its run if the run is not the present one.
   struct Found {
     std::string name;
     std::unique_ptr<AnsweringModel> model;
@@ -104,13 +104,13 @@ class PredictDesk {
   void start();
   void answer_all();
   void follow_store();
-  // Takes what there is instead of the model in use, if it is another one.
+  // Replaces the model in use if the store has another.
   Result<void> refresh();
-  // Finds a model of another name than `known`, with its data where it is of another run than
-  // `known`; nullopt when there is none.
+  // Reads a model with another name than `known`, with its data if it belongs to another run.
+  // Nullopt when there is none.
   Result<std::optional<Found>> find_other(const std::string& known);
   void use(Found found);
-  // Refuses when the budget is used up, and counts what an answer took.
+  // Refuses when the budget is used up, and charges the time of the answer.
   PredictAnswer answer_within_budget(const PredictRequest& request, std::uint64_t& examples);
   PredictAnswer answer(const PredictRequest& request, std::uint64_t& examples);
   void note(const PredictAnswer& answer, std::uint64_t examples, Instant asked);
@@ -120,7 +120,7 @@ class PredictDesk {
   const std::string data_folder_;
   const bool follows_;
 
-  // The answering thread's.
+  // Used by the answering thread only.
   std::unique_ptr<AnsweringModel> model_;
   PredictData data_;
   Instant looked_{};
@@ -132,7 +132,7 @@ class PredictDesk {
   bool must_look_ = false;
   std::deque<PredictRequest> waiting_;
   std::string name_;            // of model_
-  std::optional<Found> fresh_;  // takes the place of model_
+  std::optional<Found> fresh_;  // will replace model_
   PredictFigures figures_;
   std::deque<Done> done_;
 

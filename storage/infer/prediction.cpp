@@ -16,7 +16,7 @@
 namespace gleaner {
 
 std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored) {
-  // Whole vectors of lanes, as the kernels want them.
+  // The kernels take whole vectors of lanes.
   const std::size_t padded = (scored.size() + kLanes - 1) / kLanes * kLanes;
   std::vector<float> logits(padded);
   std::vector<float> probabilities(padded);

@@ -1,5 +1,4 @@
-// One example with what the model says of it, and how programs read it. Pure, apart from the names
-// that it borrows.
+// One example with the model's predictions, and its JSON form. Pure, apart from the borrowed names.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +13,14 @@
 
 namespace gleaner {
 
-// A label and what the network says of it.
+// A label and its logit.
 struct ScoredLabel {
   std::uint32_t label = 0;
   float logit = 0;
   friend bool operator==(const ScoredLabel&, const ScoredLabel&) = default;
 };
 
-// The part that a feature of an example has in a label's logit.
+// The part of a label's logit that a feature of an example contributes.
 struct Contribution {
   std::uint32_t feature = 0;
   float value = 0;
@@ -32,7 +31,7 @@ struct Contribution {
 // A logit that is not finite gives any number.
 std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored);
 
-// Readable names, as far as there are any.
+// Readable names; each table may be empty.
 struct PredictNames {
   NameTable labels;
   NameTable features;
@@ -43,36 +42,36 @@ struct PredictedLabel {
   std::uint32_t label = 0;
   float logit = 0;
   float probability = 0;
-  bool is_true = false;             // it is one of the point's own labels
-  std::vector<Contribution> why{};  // what decided, most first; empty where it is not known
+  bool is_true = false;             // whether it is a true label of the example
+  std::vector<Contribution> why{};  // largest contributions first; empty if unknown
 };
 
-// Features that are named for each predicted label.
+// Features named for each predicted label.
 inline constexpr std::size_t kContributionsShown = 5;
 
-// One point with what the model says to it.
+// An example and its predictions.
 struct Prediction {
-  std::uint64_t index = 0;                // of the point in its file, from 0
-  Point point;                            // values as they stand in the file, or
+  std::uint64_t index = 0;                // of the example in its file, from 0
+  Point point;                            // values as in the file, or
   bool is_scaled = false;                 // as training saw them
   std::vector<PredictedLabel> predicted;  // best first
-  std::string name;                       // of its own; empty: as the names have it
+  std::string name;                       // replaces the name in PredictNames unless empty
 };
 
-// Labels of the point that are not among the predicted, ascending.
+// The example's true labels that are not among the predicted, ascending.
 std::vector<std::uint32_t> missed_labels(const Prediction& prediction);
 
-// The point's features of the largest magnitude, as positions in its lists, strongest first; of
-// equals the smaller id first.
+// The example's features of largest magnitude, as positions in its lists, strongest first; equal
+// magnitudes in the order of ids.
 std::vector<std::size_t> strongest_features(const Point& point, std::size_t count);
 
-// The labels that the model proposes for an example whose true labels, ascending, are `labels`.
-// `best` as StoredModel::top gives it; entries that the tables could not fill are left out.
+// The labels that the model predicts for an example. `labels` are its true labels, ascending.
+// `best` comes from StoredModel::top; entries that the tables left empty are skipped.
 std::vector<PredictedLabel> predicted_labels(const ModelConfig& model,
                                              std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels);
 
-// The shortest decimal that reads back as the same float: 8.49 rather than 8.489999771118164.
+// The shortest decimal that reads back as the same float: 8.49, not 8.489999771118164.
 double shortest_decimal(float value);
 
 // One JSON object and a line end; tools/JSON.md lists its fields.

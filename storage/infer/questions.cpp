@@ -18,7 +18,7 @@ using Asked = nlohmann::json;
 
 constexpr std::size_t kFieldShownBytes = 64;
 
-// A field's name as a person may see it: it can hold anything.
+// A field's name for an error message: it can hold any bytes.
 std::string shown(const std::string& key) {
   return Asked(key.substr(0, kFieldShownBytes))
       .dump(-1, ' ', true, Asked::error_handler_t::replace);

@@ -1,4 +1,4 @@
-// A program's questions to a model in one request, read from JSON. Pure.
+// A program's questions to a model, read from one request in JSON. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@
 namespace gleaner {
 
 inline constexpr std::size_t kQuestionInputsMax = 1024;
-// Inputs times labels asked for: this bounds an answer.
+// Bound of inputs times requested labels, and thereby of an answer.
 inline constexpr std::size_t kQuestionLabelsMax = 20'000;
 
 struct Questions {
-  std::vector<Prediction> inputs;  // nothing is predicted yet
+  std::vector<Prediction> inputs;  // without predictions
   std::uint32_t top_k = 5;
   bool through_tables = false;
-  float threshold = 0;  // least probability of a label
+  float threshold = 0;  // least probability of a predicted label
 };
 
 // kInvalidArgument: `what` is wrong with the field.
 Error wrong_field(std::string_view field, std::string_view what);
 
-// One question of a text. kInvalidArgument names the field where texts cannot be read.
+// A question about a text. kInvalidArgument names the field if texts cannot be read.
 Result<Prediction> text_question(std::string text, const std::string& field,
                                  const PredictData& data);
 
-// The fields are those of PredictRequest in openapi.json. kInvalidArgument names the field that is
-// wrong. `has_tables`: the answers come through tables unless `exact` is true.
+// The fields are defined by PredictRequest in openapi.json. kInvalidArgument names a wrong field.
+// With `has_tables` the answers come through tables unless `exact` is true.
 Result<Questions> read_questions(std::string_view body, const PredictData& data,
                                  const ModelConfig& model, bool has_tables);
 

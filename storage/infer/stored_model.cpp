@@ -24,7 +24,7 @@ ModelConfig without_tables(ModelConfig config) {
   return config;
 }
 
-// A record that passed its checksum can still be of a program gone wrong.
+// A faulty program can have written a record with a valid checksum.
 Result<void> check_weights(ShardId shard, std::uint32_t first_row,
                            const std::vector<float>& values) {
   if (are_sound_weights(values)) return {};
@@ -34,7 +34,7 @@ Result<void> check_weights(ShardId shard, std::uint32_t first_row,
                            raw(shard), first_row)};
 }
 
-// Keeps the best of two lists for each example; both have whole examples.
+// Merges, for each example, two complete lists and keeps the best.
 void merge_into(std::vector<ScoredNeuron>& best, const std::vector<ScoredNeuron>& other,
                 std::size_t examples, std::uint32_t top_k) {
   if (best.empty()) {

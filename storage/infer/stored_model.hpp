@@ -1,9 +1,9 @@
-// A trained model read from a run's last whole checkpoint: for examples, the labels that score
-// best, every neuron scored. The arithmetic is the one of the evaluation that volunteers do, by the
-// same code: the same store and the same examples give the same logits, to the bit.
+// A trained model, read from a run's last complete checkpoint. For each example it scores every
+// neuron and returns the best labels. It runs the code of the volunteers' evaluation, so the same
+// store and examples give the same logits, to the bit.
 //
-// Output shards are read when they are first needed and kept while they fit a bound; those that do
-// not are read again for every batch, so that memory does not grow with the number of labels. Wide
+// Output shards are read at first use and kept in memory up to a bound; other shards are read again
+// for every batch, so that memory does not grow with the number of labels. Wide rows are all kept,
 // rows are all kept, since their index is. One thread at a time; loops run on the pool.
 #pragma once
 
@@ -28,15 +28,15 @@
 
 namespace gleaner {
 
-// Whether training scaled every point's features to length one, as its settings say.
+// Whether training scaled every example to unit length, according to the settings.
 Result<bool> trained_on_normalised_points(const RunIdentity& identity);
 
 class StoredModel {
  public:
   static constexpr std::uint64_t kKeptBytesMax = std::uint64_t{1} << 30;
 
-  // Reads the input layer; `pool` outlives the model. kNotFound when the run has no checkpoint
-  // yet: what an untrained model says is noise.
+  // Reads the input layer; `pool` outlives the model. kNotFound when the run has no checkpoint yet:
+  // an untrained model's answers are noise.
   static Result<std::unique_ptr<StoredModel>> open(std::unique_ptr<RunStore> run, ThreadPool& pool,
                                                    std::uint64_t kept_bytes_max = kKeptBytesMax);
 
@@ -44,28 +44,28 @@ class StoredModel {
 
   [[nodiscard]] RoundIndex checkpoint() const { return run_->checkpoint(); }
 
-  // trained_on_normalised_points(): predictions must do as training did.
+  // Whether examples must be scaled, as in training: trained_on_normalised_points().
   [[nodiscard]] bool is_normalised() const { return is_normalised_; }
 
-  // Labels that top() gives an example: `top_k`, or all there are.
+  // Number of labels that top() returns per example: `top_k`, or all labels if there are fewer.
   [[nodiscard]] std::uint32_t entries(std::uint32_t top_k) const;
 
-  // examples x entries(top_k): the best labels of each, by descending logit. Of equal logits the
-  // neuron that comes first in the layer is first, as in an evaluation. Features beyond the model's
-  // are ignored. Values are as training saw them (see is_normalised).
+  // examples x entries(top_k): the best labels of each example, by descending logit. Equal logits
+  // are in the order of neurons in the layer, as in an evaluation. Features beyond the model's are
+  // ignored. Values must be as in training (see is_normalised).
   Result<std::vector<ScoredLabel>> top(std::span<const ExampleView> examples, std::uint32_t top_k);
 
-  // The two halves of top() with a hidden layer: quantized activations of the examples, and the
-  // best labels for codes.
+  // The two halves of top() with a hidden layer: the examples' quantized activations, and the best
+  // labels for them.
   QuantizedActivations encode(std::span<const ExampleView> examples) {
     return input_->forward(examples, {});
   }
 
   Result<std::vector<ScoredLabel>> top(const QuantizedActivations& codes, std::uint32_t top_k);
 
-  // The features that decided about a label of an example, those of the largest part of its logit
-  // first; with the label's bias, all parts add up to the logit. None with a hidden layer, through
-  // which a feature has no part of its own. Requires that top() has been asked.
+  // The features with the largest parts in a label's logit for an example, largest first. All parts
+  // and the label's bias add up to the logit. Empty with a hidden layer, where a feature has no
+  // separate part. Requires an earlier call of top().
   [[nodiscard]] std::vector<Contribution> why(const ExampleView& example, std::uint32_t label,
                                               std::size_t count) const;
 
@@ -74,18 +74,19 @@ class StoredModel {
 
   [[nodiscard]] ThreadPool& pool() { return pool_; }
 
-  // Bytes of the output shards that are kept.
+  // Bytes of the output shards kept in memory.
   [[nodiscard]] std::uint64_t kept_bytes() const { return kept_bytes_; }
 
  private:
   StoredModel(std::unique_ptr<RunStore> run, ThreadPool& pool, std::uint64_t kept_bytes_max);
 
   Result<void> load_input();
-  // The shard, kept or read now; in the latter case `read` owns it, unless it is kept from now on.
+  // The shard. When it is not in memory it is read, and `read` owns it unless it is kept from now
+  // on.
   Result<const OutputShard*> output_shard(ShardId shard, std::unique_ptr<OutputShard>& read);
   Result<std::unique_ptr<OutputShard>> read_output_shard(ShardId shard);
   Result<void> load_wide();
-  // Every stored row of a shard, in parts, after its weights have been checked.
+  // Visits every stored row of a shard, in parts, after a check of its weights.
   Result<void> visit_rows(ShardId shard,
                           const std::function<Result<void>(const ShardRows&)>& visit);
   [[nodiscard]] std::vector<ScoredLabel> labels_of(const std::vector<ScoredNeuron>& best) const;

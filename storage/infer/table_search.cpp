@@ -11,7 +11,7 @@
 namespace gleaner {
 namespace {
 
-// Rows that are asked for ahead of their use; they lie all over the memory.
+// Rows are fetched this number of rows before their use: they are scattered in memory.
 constexpr std::size_t kPrefetchRows = 8;
 constexpr std::size_t kCacheLineFloats = kCacheLine / sizeof(float);
 
@@ -60,7 +60,7 @@ Result<void> TableSearch::load() {
       float* const weights = weights_.data() + std::size_t{neuron} * config_.hidden;
       std::copy(row.values.begin(), row.values.end() - 1, weights);
       biases_[neuron] = row.values.back();
-      // A row that training never touched stands in the tables as well; its codes follow from it.
+      // The tables also have rows that training never touched; their codes are computed here.
       if (row.is_stored) {
         std::ranges::copy(row.codes, codes.begin());
       } else {
@@ -76,7 +76,7 @@ Result<void> TableSearch::load() {
     return Error{ErrorCode::kCorrupt,
                  "a table entry is beyond the tables' buckets: gleaner verify names it"};
   }
-  // One shard, as it were, so that its rows are numbered as neurons are.
+  // All neurons form a single shard here, so that row numbers are neuron numbers.
   const ShardCodes* const all[] = {&codes_};
   tables_.hold(all);
   tables_.rebuild();
@@ -122,7 +122,7 @@ void TableSearch::select(Scratch& scratch) const {
   for (const std::uint32_t neuron : scratch.proposed) {
     if (is_frequent_[neuron] == 0) ++by_count[scratch.counts[neuron]];
   }
-  // The count from which on neurons are taken, and how many of that very count.
+  // Neurons with a larger count are all kept; `taken` counts them.
   std::uint32_t taken = 0;
   std::uint32_t least = config_.tables;
   while (least > 1 && taken + by_count[least] <= candidates_) taken += by_count[least--];

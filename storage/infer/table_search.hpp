@@ -1,8 +1,8 @@
-// The labels that score best among those that the run's hash tables propose: a fraction of the work
-// of scoring every neuron, for some of its recall.
+// The best labels among the candidates that the run's hash tables propose: a fraction of the work
+// of scoring every neuron, at some loss of recall.
 //
-// A query's buckets, one a table over the whole layer, propose neurons; those proposed by the most
-// tables are scored, and always those of the labels most frequent in training: their long rows and
+// A query's buckets, one per table over the whole layer, propose neurons. Scored are the neurons
+// that the most tables propose, and always the neurons of the most frequent labels: large weights
 // high biases win often without pointing the query's way, which is all that hashing sees. Scores
 // are exact, so a logit that is returned is the model's to the bit. One thread at a time; queries
 // run on the pool.
@@ -27,11 +27,11 @@ class TableSearch {
  public:
   static constexpr std::uint32_t kCandidatesUsual = 512;
 
-  // Reads all output rows of `model`'s store into memory. At most `candidates` of the proposed are
-  // scored, and as many frequent ones. kInvalidArgument when the run has no tables.
+  // Reads all output rows of `model`'s store into memory. Scores at most `candidates` proposed
+  // neurons, and as many frequent ones. kInvalidArgument when the run has no tables.
   static Result<std::unique_ptr<TableSearch>> open(StoredModel& model, std::uint32_t candidates);
 
-  // codes.examples x model.entries(top_k), as StoredModel::top orders them. Where fewer are scored,
+  // codes.examples x model.entries(top_k), in the order of StoredModel::top. If fewer neurons are
   // the rest are label 0 with a logit of minus infinity.
   std::vector<ScoredLabel> top(const QuantizedActivations& codes, std::uint32_t top_k);
 
@@ -43,17 +43,17 @@ class TableSearch {
     HashScratch hash;
     std::vector<std::uint32_t> codes;
     AlignedVector<float> hidden;
-    std::vector<std::uint16_t> counts;    // neurons: tables that propose it
-    std::vector<std::uint32_t> proposed;  // those with a count, in the order they came up
-    std::vector<std::uint32_t> by_count;  // how many neurons have each count
+    std::vector<std::uint16_t> counts;    // by neuron: number of tables that propose it
+    std::vector<std::uint32_t> proposed;  // neurons with a count, in the order of discovery
+    std::vector<std::uint32_t> by_count;  // number of neurons with each count
     std::vector<ScoredLabel> scored;
   };
 
   Result<void> load();
   void choose_frequent();
-  // Neurons that the query's buckets propose, counted.
+  // Counts the neurons that the query's buckets propose.
   void propose(std::span<const std::uint8_t> hidden, Scratch& scratch) const;
-  // Leaves at most candidates_ of the proposed: those that the most tables propose.
+  // Keeps at most candidates_ of the proposed neurons: the ones that most tables propose.
   void select(Scratch& scratch) const;
   void score(std::span<const std::uint32_t> neurons, Scratch& scratch) const;
   void search(const QuantizedActivations& codes, std::size_t example, std::span<ScoredLabel> best,
@@ -70,8 +70,8 @@ class TableSearch {
   ShardCodes codes_;  // of all neurons
   HashTables tables_;
   std::vector<std::uint32_t> frequent_;    // neurons that are always scored, ascending
-  std::vector<std::uint8_t> is_frequent_;  // neurons
-  std::vector<Scratch> scratch_;           // one a worker
+  std::vector<std::uint8_t> is_frequent_;  // by neuron
+  std::vector<Scratch> scratch_;           // one per thread
 };
 
 }  // namespace gleaner

@@ -1,4 +1,4 @@
-// Backups by RocksDB's own engine.
+// Backups with RocksDB's backup engine.
 #include "storage/keep/backup.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ Error backup_error(const Status& status, const std::string& folder, const char* 
   }
   if (status.IsNotFound()) {
     return {ErrorCode::kNotFound, fmt::format("there is no such backup in {}: gleaner backup list "
-                                              "{} shows those there are",
+                                              "{} shows them",
                                               folder, folder)};
   }
   if (status.IsCorruption()) {
@@ -46,8 +46,8 @@ Error backup_error(const Status& status, const std::string& folder, const char* 
   return {ErrorCode::kIo, fmt::format("{} the backups in {} failed: {}", doing, folder, what)};
 }
 
-// Puts the restored store, which is `beside` its target, in the target's place. Killed between any
-// two steps, whole stores are there.
+// Moves the restored store from `beside` to the target. If the process is killed between two steps,
+// complete stores remain.
 std::error_code put_in_place(const std::string& beside, const std::string& target,
                              const std::string& replaced, bool is_taken) {
   std::error_code error;
@@ -58,7 +58,7 @@ std::error_code put_in_place(const std::string& beside, const std::string& targe
     if (!error) fs::remove_all(replaced, error);
   } else {
     fs::rename(beside, target, error);
-    // An earlier attempt may have moved the target there before it was killed.
+    // A killed earlier attempt may have moved the target there.
     if (!error && holds_database(replaced)) fs::remove_all(replaced, error);
   }
   return error;
@@ -76,7 +76,7 @@ struct BackupFolder::Impl {
     if (lock >= 0) os::close_file(lock);
   }
 
-  // A backup's files are read where they lie by whole paths only.
+  // To read a backup's files directly, the engine must use absolute paths.
   [[nodiscard]] rocksdb::BackupEngineOptions options() const {
     std::error_code error;
     return rocksdb::BackupEngineOptions(fs::absolute(folder, error).string());
@@ -84,7 +84,7 @@ struct BackupFolder::Impl {
 
   std::string folder;
   int lock = -1;                                  // an open file of a writer
-  std::unique_ptr<rocksdb::BackupEngine> writer;  // one of the two
+  std::unique_ptr<rocksdb::BackupEngine> writer;  // one of the two is set
   std::unique_ptr<rocksdb::BackupEngineReadOnly> reader;
 
   [[nodiscard]] const rocksdb::BackupEngineReadOnlyBase& engine() const {
@@ -145,7 +145,7 @@ std::vector<Backup> BackupFolder::list() const {
   impl_->engine().GetBackupInfo(&infos);
   std::vector<Backup> backups;
   for (const rocksdb::BackupInfo& info : infos) {
-    // One that is not of ours has no record; it is shown as it is.
+    // A backup that another program made has no record; it is listed without one.
     const BackupRecord record =
         decode_record<BackupRecord>(info.app_metadata).value_or(BackupRecord{});
     backups.push_back({info.backup_id, record.checkpoint, record.run, info.timestamp, info.size});
@@ -162,9 +162,8 @@ Result<Backup> BackupFolder::choose(std::uint32_t number_or_0) const {
   if (number_or_0 == 0 && !all.empty()) return all.back();
   return Error{ErrorCode::kNotFound,
                number_or_0 == 0
-                   ? fmt::format("there is no whole backup in {}", impl_->folder)
-                   : fmt::format("there is no backup {} in {}: gleaner backup list {} shows those "
-                                 "there are",
+                   ? fmt::format("there is no complete backup in {}", impl_->folder)
+                   : fmt::format("there is no backup {} in {}: gleaner backup list {} shows them",
                                  number_or_0, impl_->folder, impl_->folder)};
 }
 
@@ -243,12 +242,13 @@ Result<void> BackupFolder::restore(std::uint32_t number, const std::string& targ
   const std::string base = without_slash(target);
   const std::string beside = base + kRestoringSuffix;
   if (free_bytes(target).value_or(info.size) < info.size) {
-    return Error{ErrorCode::kDiskFull,
-                 fmt::format("the disk of {} has not the {} MiB free that the backup takes: free "
-                             "some, or name a folder on another disk",
-                             target, (info.size >> 20) + 1)};
+    return Error{
+        ErrorCode::kDiskFull,
+        fmt::format("the disk of {} does not have {} MiB free, which the backup takes: free "
+                    "some, or name a folder on another disk",
+                    target, (info.size >> 20) + 1)};
   }
-  // As a master holds it, so that none uses or takes the store that is replaced.
+  // Takes the master's lock, so that no master uses or takes the store that is replaced.
   rocksdb::FileLock* lock = nullptr;
   rocksdb::Env& env = *rocksdb::Env::Default();
   if (is_taken && holds_database(target) && !env.LockFile(target + "/LOCK", &lock).ok()) {
@@ -257,7 +257,7 @@ Result<void> BackupFolder::restore(std::uint32_t number, const std::string& targ
   }
   fs::remove_all(beside, error);
   std::future<Status> restored = std::async(std::launch::async, [&]() -> Status {
-    // An engine of its own: after a failure its threads go on writing until it is gone.
+    // A separate engine: after a failure its threads go on writing until it is destroyed.
     rocksdb::BackupEngineReadOnly* opened = nullptr;
     const Status is_open =
         rocksdb::BackupEngineReadOnly::Open(impl_->options(), rocksdb::Env::Default(), &opened);

@@ -1,7 +1,7 @@
-// A folder of backups of one run's store. Backups share the files that did not change between them
-// and can each be restored alone. Every file of one has a checksum. README.md says what is in it.
+// A folder of backups of one run's store. Backups share files that did not change between them, yet
+// each can be restored alone. Every file has a checksum. README.md specifies the folder.
 //
-// One process at a time adds or removes; others may list, verify and restore meanwhile.
+// Only one process may add or remove at a time; others may list, verify and restore meanwhile.
 #pragma once
 
 #include <atomic>
@@ -20,17 +20,17 @@ namespace gleaner {
 struct Backup {
   std::uint32_t number = 0;  // ascending from 1
   RoundIndex checkpoint = 0;
-  std::string run;                // which run it is of: equal for equal model configurations
+  std::string run;                // names the run: equal for equal model configurations
   std::int64_t wall_seconds = 0;  // when it was made, seconds since 1970
-  std::uint64_t bytes = 0;        // of its files, also those that it shares
+  std::uint64_t bytes = 0;        // of its files, shared files included
 };
 
 enum class BackupAccess : std::uint8_t {
   kRead,
-  kWrite,  // makes the folder when it does not exist; kBusy when another process has it
+  kWrite,  // makes a missing folder; kBusy when another process has it
 };
 
-// True when there are backups in the folder, perhaps unfinished ones.
+// Whether the folder has backups, perhaps unfinished.
 bool holds_backups(const std::string& folder);
 
 class BackupFolder {
@@ -41,23 +41,23 @@ class BackupFolder {
   BackupFolder(const BackupFolder&) = delete;
   BackupFolder& operator=(const BackupFolder&) = delete;
 
-  // Whole ones, in the order in which they were made.
+  // The complete backups, oldest first.
   [[nodiscard]] std::vector<Backup> list() const;
 
-  // Copies the store at `snapshot` (see Store::snapshot), which nobody changes meanwhile. After a
-  // failure the backups that were there are there. kIdentity when they are of another run;
+  // Copies the store at `snapshot` (see Store::snapshot), which must not change meanwhile. A
+  // failure does not affect earlier backups. kIdentity when these belong to another run;
   // kShuttingDown soon after another thread has set `is_stopped`.
   Result<Backup> add(const std::string& snapshot, const std::atomic<bool>& is_stopped);
-  // The last backup, or the one of the number; kNotFound says what there is.
+  // The backup with this number, or the last for 0. kNotFound names the existing backups.
   [[nodiscard]] Result<Backup> choose(std::uint32_t number_or_0) const;
-  // Opens a backup where it lies, for reading. Removing it meanwhile makes reading fail.
+  // Opens a backup for reading without restoring it. Reading fails if the backup is removed.
   [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::uint32_t number) const;
-  // Removes all but the last `count`.
+  // Removes all backups but the last `count`.
   Result<void> keep_last(std::uint32_t count);
 
-  // kCorrupt names what is missing or not what was written. Reads all of it.
+  // Reads the whole backup. kCorrupt names a missing or changed file.
   Result<void> verify(std::uint32_t number) const;
-  // Makes `target` the store that was backed up: written beside it first, then put in its place, so
+  // Restores the backup as the store `target`: writes it beside `target` first and then renames it,
   // that it is there whole or not at all. What `target` holds is replaced only if `replace`, and
   // not while a master uses it (kBusy). `progress` is called now and then with the bytes written.
   Result<void> restore(std::uint32_t number, const std::string& target, bool replace,

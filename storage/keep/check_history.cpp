@@ -14,7 +14,7 @@
 namespace gleaner {
 namespace {
 
-// A share that was measured lies between 0 and 1.
+// A measured fraction lies between 0 and 1.
 bool is_fraction(double value) {
   return value < 0 || value <= 1;
 }
@@ -31,7 +31,7 @@ std::optional<std::string> history_fault(const RoundRecord& record, RoundIndex k
   if (key == 0 || key > run.progress->checkpoint) return "the run has no such checkpoint";
   const RunPlan plan(*run.model);
   if (record.batches != plan.round_begin(key)) {
-    return fmt::format("it counts {} batches, and the run has {} there", record.batches,
+    return fmt::format("it counts {} batches, and the run has {} by then", record.batches,
                        plan.round_begin(key));
   }
   const auto cuts = std::ranges::count_if(
@@ -78,7 +78,7 @@ void check_history(Store& store, const CheckedRun& run, Findings& findings,
   for (RoundIndex checkpoint = 1; checkpoint < is_there.size(); ++checkpoint) {
     if (is_there[checkpoint]) continue;
     const HistoryKeyBytes key = encode_history_key(checkpoint);
-    // A damaged one has been found already, and is there.
+    // A damaged record exists, and has been reported already.
     const auto record = store.get(Table::kHistory, key);
     const bool is_damaged = findings.count() != before && record && record->has_value();
     if (!is_damaged) findings.add(Table::kHistory, key, "it is missing");

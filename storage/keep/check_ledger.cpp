@@ -11,7 +11,7 @@
 namespace gleaner {
 namespace {
 
-// Whether the receipts are those of a round of the run: one a shard.
+// Whether the text is the receipts of a round of the run, one per shard.
 bool are_receipts(std::string_view text, RoundIndex round, const CheckedRun& run) {
   const auto receipts = decode_receipts(text);
   if (!receipts) return false;
@@ -21,7 +21,7 @@ bool are_receipts(std::string_view text, RoundIndex round, const CheckedRun& run
   return receipts->shards.size() == shards && raw(receipts->shards.back().shard) == shards - 1;
 }
 
-// Whether the parts add up to more than `all`. One by one, so that the sum cannot run over.
+// Whether the parts add up to more than `all`. Subtracts one by one, so that no sum overflows.
 bool are_more(std::initializer_list<std::uint64_t> parts, std::uint64_t all) {
   for (const std::uint64_t part : parts) {
     if (part > all) return true;
@@ -52,7 +52,7 @@ void check_ledger(Store& store, const CheckedRun& run, Findings& findings,
       if (are_receipts(as_text(payload), *round, run)) {
         hooks.on_record(Table::kLedger, key, record);
       } else {
-        findings.add(Table::kLedger, key, "these are not the receipts of a round, one a shard");
+        findings.add(Table::kLedger, key, "these are not the receipts of a round, one per shard");
       }
       return;
     }

@@ -16,10 +16,10 @@
 namespace gleaner {
 namespace {
 
-// Read together: what lies in one unreadable block of a file must not hide much else.
+// Rows read together: few, so that an unreadable block of a file hides little else.
 constexpr std::uint32_t kRowsPerRead = kHashRowsMax;
 
-// A range of one shard's rows as they are read.
+// A range of one shard's rows.
 struct RowBlock {
   std::vector<std::uint32_t> rows;  // ascending
   std::vector<Bytes> payloads;      // parallel: values, then the state
@@ -109,7 +109,7 @@ void RowsCheck::take_codes(ByteView key, ByteView payload) {
   }
   const std::size_t width = payload.empty() ? 0 : payload[0];
   if (width < 1 || width > 4 || payload.size() != 1 + count * width) {
-    findings_.add(Table::kCodes, key, "it does not have one code a table");
+    findings_.add(Table::kCodes, key, "it does not have one code per table");
     return;
   }
   std::vector<std::uint32_t> codes(count);
@@ -122,7 +122,7 @@ void RowsCheck::take_codes(ByteView key, ByteView payload) {
 
 void RowsCheck::read_block(ShardId shard, std::uint32_t begin, std::uint32_t end) {
   block_ = {};
-  // A key that is too short sorts before the first row's.
+  // A key that is too short sorts before the first row's key.
   const RowKeyBytes own = encode_row_key({shard, begin});
   const ByteView first = raw(shard) == 0 && begin == 0 ? ByteView() : ByteView(own);
   const RowKeyBytes last = encode_row_key({shard, end});
@@ -130,7 +130,7 @@ void RowsCheck::read_block(ShardId shard, std::uint32_t begin, std::uint32_t end
   block_.rows_are_known =
       walk_records(store_, Table::kRows, first, last, findings_,
                    [&](ByteView key, ByteView, ByteView payload) { take_row(key, payload); });
-  // A damaged row is there, so its entry is not without a row.
+  // A damaged row exists, so its codes are not without a row.
   block_.rows_are_known &= findings_.count() == before;
   const std::uint64_t between = findings_.count();
   block_.codes_are_known =
@@ -139,7 +139,7 @@ void RowsCheck::read_block(ShardId shard, std::uint32_t begin, std::uint32_t end
   block_.codes_are_known &= findings_.count() == between;
 }
 
-// The codes of a wide row follow from nothing else in the store, so only their absence is found.
+// Nothing else in the store determines the codes of a wide row, so only missing codes are found.
 void RowsCheck::compare_wide_block(ShardId shard) {
   auto codes = block_.code_rows.begin();
   for (std::size_t i = 0; i < block_.rows.size(); ++i) {
@@ -188,12 +188,11 @@ void RowsCheck::compare_block(ShardId shard) {
     }
     const auto [own, stored] = std::ranges::mismatch(codes, block_.codes[next++]);
     if (own == codes.end()) continue;
-    findings_.add(
-        Table::kCodes, encode_row_key({shard, row}),
-        *stored >= code_limit_
-            ? fmt::format("table {} has no bucket {}", own - codes.begin(), *stored)
-            : fmt::format("it stands in bucket {} of table {}, its weights belong into {}", *stored,
-                          own - codes.begin(), *own));
+    findings_.add(Table::kCodes, encode_row_key({shard, row}),
+                  *stored >= code_limit_
+                      ? fmt::format("table {} has no bucket {}", own - codes.begin(), *stored)
+                      : fmt::format("it is in bucket {} of table {}, and its weights belong in {}",
+                                    *stored, own - codes.begin(), *own));
   }
   refuse_until(UINT32_MAX);
 }

@@ -17,9 +17,9 @@
 namespace gleaner {
 namespace {
 
-// Keys of settings that repeat a field of the model begin with it.
+// Prefix of settings that repeat a field of the model.
 constexpr std::string_view kModelSettings = "model.";
-// One word, one shard, one chunk at a time, so that an unreadable one does not hide the others.
+// Reads one key, shard or chunk at a time, so that an unreadable record does not hide the others.
 constexpr std::uint8_t kKeyEnd = 0;
 
 class RunCheck {
@@ -29,7 +29,7 @@ class RunCheck {
   CheckedRun run();
 
  private:
-  // The payload of the record; nullopt when there is none or it is damaged.
+  // The payload of the record; nullopt when it is missing or damaged.
   std::optional<Bytes> read(ByteView key, bool is_required);
 
   template <typename Decode>
@@ -143,7 +143,7 @@ void RunCheck::read_label_counts() {
     if (!payload) continue;
     if (payload->size() != own * sizeof(std::uint32_t)) {
       is_whole = false;
-      findings_.add(Table::kRun, key, "it does not have one count a label");
+      findings_.add(Table::kRun, key, "it does not have one count per label");
       continue;
     }
     std::memcpy(counts.data() + first, payload->data(), payload->size());
@@ -167,7 +167,7 @@ void RunCheck::read_digests() {
       digest = decode_record<ShardDigest>(as_text(*payload));
       if (!digest) findings_.add(Table::kRun, key, "it is not a shard's digest");
     } else if (findings_.count() == before) {
-      // None until a commit changes the shard; rows without one are found as rows.
+      // Missing until a commit changes the shard; check_stored_rows() finds rows without a digest.
       digest = ShardDigest{};
     }
     run_.digests.push_back(digest);
@@ -182,7 +182,7 @@ void RunCheck::refuse_unknown_keys() {
     }
     return true;
   });
-  // Damage has been reported where it was read.
+  // Damage was reported when it was read.
   static_cast<void>(scanned);
 }
 

@@ -17,10 +17,10 @@ RoundIndex open_rounds_end(const ModelConfig& model, RoundIndex checkpoint) {
   return is_wide(model) ? all : std::min(all, checkpoint + kRoundsOpenMax);
 }
 
-// The parts of one commit as they come by.
+// The parts of one commit, in the order of the scan.
 class CommitParts {
  public:
-  // Why the part does not fit those before it.
+  // The reason why the part does not fit the earlier parts, if any.
   std::optional<std::string> add(const StagedKey& key, const StagedPart& part) {
     if (key.round != round_ || key.shard != shard_ || !has_any_) {
       has_any_ = true;
@@ -38,13 +38,13 @@ class CommitParts {
     next_part_ = key.part + 1;
     if (part.update.rows.empty()) return wrong;
     if (part.update.rows.front() < rows_from_) {
-      wrong = "its rows do not follow those of the part before";
+      wrong = "its rows do not follow the rows of the part before";
     }
     rows_from_ = std::uint64_t{part.update.rows.back()} + 1;
     return wrong;
   }
 
-  // Whether all parts of the commit have come by, and no others since.
+  // Whether all parts of the commit have come, and none of another commit since.
   [[nodiscard]] bool are_whole(const StagedKey& key) const {
     return has_any_ && key.round == round_ && key.shard == shard_ && next_part_ == parts_;
   }
@@ -58,7 +58,7 @@ class CommitParts {
   std::uint64_t rows_from_ = 0;
 };
 
-// Whether nothing is staged for the round, for sure.
+// Whether the round certainly has no staged commit.
 bool is_empty_round(Store& store, RoundIndex round) {
   bool is_empty = true;
   const auto scanned = store.scan(Table::kStaged, encode_staged_key({round, ShardId{0}, 0}),
@@ -80,7 +80,7 @@ void check_staged_commits(Store& store, const CheckedRun& run, Findings& finding
       return;
     }
     if (!map || !run.progress) return;
-    // A commit that is folded counts for nothing and is erased with the next round.
+    // A folded commit is ignored; it is erased with the next round's.
     if (at->round < run.progress->checkpoint) return;
     if (at->round >= open_rounds_end(*run.model, run.progress->checkpoint)) {
       findings.add(Table::kStaged, key, "the round is not open");
@@ -90,7 +90,7 @@ void check_staged_commits(Store& store, const CheckedRun& run, Findings& finding
       if (!decode_record<SettledRound>(as_text(payload))) {
         findings.add(Table::kStaged, key, "it is not the record of a commit that counts");
       } else if (!parts.are_whole(*at)) {
-        findings.add(Table::kStaged, key, "the commit that it is about is not whole");
+        findings.add(Table::kStaged, key, "its commit is not complete");
       }
       return;
     }
@@ -101,7 +101,7 @@ void check_staged_commits(Store& store, const CheckedRun& run, Findings& finding
       findings.add(Table::kStaged, key, *wrong);
     }
   };
-  // A shard of a round at a time: what cannot be read does not hide the others.
+  // One shard of a round at a time: an unreadable record does not hide the others.
   if (map && run.progress) {
     const RoundIndex open = run.progress->checkpoint;
     const RoundIndex end = open_rounds_end(*run.model, open);

@@ -32,7 +32,7 @@ Result<std::unique_ptr<InitialModel>> InitialModel::open(const std::string& path
 }
 
 Result<void> InitialModel::read() {
-  // Its rows are then not those of labels 0, 1, 2, ...
+  // The rows would not belong to labels 0, 1, 2, ...
   if (file_->has("output.labels")) {
     return file_->refuse("labels are left out of it: export the model without --prune");
   }
@@ -99,7 +99,7 @@ Result<void> InitialModel::read_wide() {
   return check_offsets();
 }
 
-// Rows follow each other and together are all entries; their features ascend.
+// Checks that rows are consecutive and cover all entries, and that their features ascend.
 Result<void> InitialModel::check_offsets() {
   const auto offset = [this](std::uint32_t label) {
     return wide_offsets_.at<std::uint32_t>(label);
@@ -129,7 +129,7 @@ Result<void> InitialModel::read_label_counts() {
   if (!file_->has("label_counts")) return {};
   const auto counts = file_->tensor("label_counts", "U32", 1, kLabelsMax);
   if (!counts || counts->count() != labels_) {
-    return file_->refuse("label_counts is not a number of type U32 a label");
+    return file_->refuse("label_counts does not have one U32 number per label");
   }
   label_counts_.resize(labels_);
   std::memcpy(label_counts_.data(), counts->data, counts->bytes());
@@ -169,7 +169,7 @@ Result<void> InitialModel::check_fits(const ModelConfig& model) const {
   if (hidden_ != 0 && model.hidden_units != hidden_units()) {
     const char* const kind = hidden_units() == HiddenUnits::kLinear ? "linear" : "relu";
     return refuse(
-        fmt::format("its hidden units are {}, and those of the run are not: give "
+        fmt::format("its hidden units are {}, and the run's are not: give "
                     "--hidden-units {}",
                     kind, kind));
   }
@@ -206,7 +206,7 @@ class InitialModel::RowMaker {
   Result<ShardRows> operator()(ShardId shard, std::uint32_t begin, std::uint32_t end) const;
 
  private:
-  // A row's values; false when the file does not have it.
+  // Reads a row's values; returns false when the file does not have the row.
   [[nodiscard]] bool read(ShardId shard, std::uint32_t row, std::span<float> values) const;
 
   const InitialModel& file_;

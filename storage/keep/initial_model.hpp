@@ -1,6 +1,6 @@
 // A model that a run begins with: a safetensors file as `gleaner export` writes it, with a hidden
-// layer or with wide rows. Labels and features that the file does not have begin as in any run. The
-// file is mapped; any one thread.
+// layer or with wide rows. Labels and features that the file lacks begin as in any run. The file is
+// mapped; any one thread.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ namespace gleaner {
 
 class InitialModel {
  public:
-  // Errors name the file and the tensor. kInvalidData for a file that is no such model.
+  // Errors name the file and the tensor. kInvalidData for a file that is not such a model.
   static Result<std::unique_ptr<InitialModel>> open(const std::string& path);
 
-  // With wide rows: up to the last that a label has.
+  // Number of features. With wide rows: up to the last feature that a label has.
   [[nodiscard]] std::uint32_t features() const { return features_; }
 
-  // 0: it has wide rows.
+  // 0 for wide rows.
   [[nodiscard]] std::uint32_t hidden() const { return hidden_; }
 
-  // As the file's metadata have it; rectified where they do not say.
+  // From the file's metadata; ReLU where they do not say.
   [[nodiscard]] HiddenUnits hidden_units() const;
 
   [[nodiscard]] std::uint32_t labels() const { return labels_; }
@@ -39,21 +39,21 @@ class InitialModel {
     return file_->metadata();
   }
 
-  // Training points of each label, as the file has them; empty when it does not.
+  // Training examples of each label; empty when the file does not have them.
   [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const { return label_counts_; }
 
-  // A fingerprint of shapes and numbers, whatever else the file says; never 0.
+  // A fingerprint of shapes and numbers only, never 0.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
-  // Refuses a configuration that has another number or kind of hidden units, or fewer features or
+  // Refuses a configuration with another number or kind of hidden units, or with fewer features or
   // labels.
   [[nodiscard]] Result<void> check_fits(const ModelConfig& model) const;
 
-  // The rows as the run's shards have them. Requires check_fits(model), and for wide rows that the
-  // run has no more labels than the file; this outlives it.
+  // The initial rows of the run's shards. Requires check_fits(model) and, for wide rows, that the
+  // run has no more labels than the file. This object must outlive the result.
   [[nodiscard]] InitialRows rows(const ModelConfig& model) const;
 
-  // Fills in the wide row of a label of the file. Requires hidden() == 0.
+  // Reads a label's wide row from the file into `row`. Requires hidden() == 0.
   Result<void> read_wide_row(std::uint32_t label, WideRow& row) const;
 
  private:
@@ -75,7 +75,7 @@ class InitialModel {
   Tensor input_bias_;     // hidden
   Tensor output_weight_;  // labels x hidden
   Tensor output_bias_;    // labels
-  Tensor wide_offsets_;   // labels + 1: label l has the entries from [l] up to [l + 1]
+  Tensor wide_offsets_;   // labels + 1: label l has entries [l] to [l + 1] - 1
   Tensor wide_features_;  // entries, ascending within a label
   Tensor wide_weights_;   // entries
   Tensor wide_own_;       // labels

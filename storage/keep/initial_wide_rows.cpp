@@ -47,7 +47,7 @@ class WideRowMaker {
   }
 
   void append(std::uint32_t neuron) {
-    // One row at least, since the first has the bias.
+    // At least one row, since the first row has the bias.
     for (std::size_t begin = 0; begin == 0 || begin < row_.features.size(); begin += kWideWeights) {
       rows_.rows.push_back(static_cast<std::uint32_t>(rows_.rows.size()));
       rows_.states.push_back(begin == 0 ? row_.own : 0.0F);

@@ -18,25 +18,25 @@ struct WideRow {
   std::vector<std::uint32_t> features;
   std::vector<float> weights;  // parallel to features
   float bias = 0;
-  // An example's own part of a weight, divided by the square of its feature.
+  // The weight that an example adds per square of its feature: the example's own part in the row.
   float own = 0;
 
   void clear();
   void add(std::uint32_t feature, float weight);
 };
 
-// Fills in the row of a label, which it finds empty. Errors name file and label.
+// Sets the row of a label; the row is empty before. Errors name file and label.
 using WideRowOf = std::function<Result<void>(std::uint32_t label, WideRow& row)>;
 
 struct WideSizes {
-  // ModelConfig::wide_rows: stored rows of the shard that has most, kWideRowsMax + 1 at most.
+  // ModelConfig::wide_rows: stored rows of the shard with the most rows, at most kWideRowsMax + 1.
   std::uint32_t rows = 0;
   WideWeights weights;
 };
 
 Result<WideSizes> wide_sizes(const ModelConfig& config, const WideRowOf& row_of);
 
-// The rows that a new run begins with, made a shard at a time.
+// The initial rows of a new run, made one shard at a time.
 InitialRows wide_initial_rows(const ModelConfig& config, WideRowOf row_of);
 
 }  // namespace gleaner

@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 constexpr const char* kKeptSuffix = ".kept";
 constexpr const char* kPartSuffix = ".part";
 constexpr std::size_t kNameLengthMax = 64;
-// The manifest changes a few times a round; copying takes a fraction of a second.
+// The manifest changes a few times per round; a copy takes a fraction of a second.
 constexpr int kAttemptsMax = 50;
 
 fs::path kept_folder(const std::string& store) {
   return without_slash(store) + kKeptSuffix;
 }
 
-// A name is one of a folder, shown to people and typed in shells.
+// A name is a folder's name, is shown to people and is typed in shells.
 Result<void> check_name(const std::string& name) {
   const bool fits = !name.empty() && name.size() <= kNameLengthMax && name[0] != '.' &&
                     name[0] != '-' && !name.ends_with(kPartSuffix) &&
@@ -42,7 +42,7 @@ Result<void> check_name(const std::string& name) {
                            kNameLengthMax)};
 }
 
-// The manifest in use and its size: it grows with every change of the set of files.
+// The present manifest and its size, which grows with every change of the set of files.
 struct ManifestState {
   std::string name;
   std::uintmax_t bytes = 0;
@@ -58,7 +58,7 @@ ManifestState manifest_of(const fs::path& store) {
   return state;
 }
 
-// False when a file went away or the manifest changed meanwhile: to be tried again.
+// Returns false, to be tried again, when a file disappeared or the manifest changed.
 Result<bool> copy_once(const fs::path& store, const fs::path& target) {
   std::error_code error;
   fs::remove_all(target, error);
@@ -168,7 +168,7 @@ Result<void> drop_kept(const std::string& store, const std::string& name) {
     return Error{ErrorCode::kBusy, fmt::format("a gleaner-master trains {}: stop it first", path)};
   }
   std::error_code error;
-  // Without it, what is left of a deletion that is cut off is no store.
+  // Removed first: without it, the rest of an interrupted deletion is no store.
   fs::remove(fs::path(path) / "CURRENT", error);
   if (!error) fs::remove_all(path, error);
   if (!error) return {};

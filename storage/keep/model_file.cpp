@@ -82,7 +82,7 @@ Result<std::unique_ptr<ModelFile>> ModelFile::create(
   const std::string& part = made->part_path_;
   made->file_ = ::open(part.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (made->file_ < 0) return system_error(part, "made");
-  // Room is taken now: a full disk under a mapping would end the process.
+  // Allocates the file now: if a mapped file met a full disk, the process would be killed.
   if (const int code = posix_fallocate(made->file_, 0, static_cast<off_t>(made->size_));
       code != 0) {
     errno = code;

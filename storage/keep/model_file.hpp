@@ -1,6 +1,6 @@
-// A model as one file that other programs read: safetensors (a length, a JSON header, the numbers)
-// or npz (a ZIP of NumPy arrays, not compressed). The file is mapped, so that tensors are filled in
-// any order in constant memory, and takes its place when it is whole. One thread.
+// A model as one file for other programs: safetensors (a length, a JSON header, the numbers) or npz
+// (a ZIP of uncompressed NumPy arrays). The file is mapped, so tensors are written in any order in
+// constant memory; it appears at its path when it is complete. One thread.
 #pragma once
 
 #include <cstdint>
@@ -39,12 +39,12 @@ class ModelFile {
   // Tensors begin at multiples of it, so that readers may map them.
   static constexpr std::uint64_t kAlignment = 64;
 
-  // Makes `path`.part with room for all of it; zero until it is filled. `metadata` goes into the
-  // header of safetensors; npz has no place for it but a tensor.
+  // Makes `path`.part with room for all tensors, filled with zeros. `metadata` goes into the header
+  // of safetensors; npz can only hold it as a tensor.
   static Result<std::unique_ptr<ModelFile>> create(
       const std::string& path, ModelFileForm form, std::vector<TensorSpec> tensors,
       const std::map<std::string, std::string>& metadata);
-  // Removes what was not finished.
+  // Removes an unfinished file.
   ~ModelFile();
   ModelFile(const ModelFile&) = delete;
   ModelFile& operator=(const ModelFile&) = delete;
@@ -59,7 +59,7 @@ class ModelFile {
 
   [[nodiscard]] std::uint64_t bytes() const { return size_; }
 
-  // Everything is filled: puts the file in its place, durably.
+  // All tensors are filled: moves the file to its path, durably.
   Result<void> finish();
 
  private:
@@ -76,8 +76,8 @@ class ModelFile {
   std::string part_path_;
   ModelFileForm form_ = ModelFileForm::kSafetensors;
   std::vector<TensorSpec> tensors_;
-  std::vector<std::uint64_t> offsets_;  // of the tensors' data
-  std::vector<std::string> heads_;      // what stands before each tensor's data
+  std::vector<std::uint64_t> offsets_;  // where each tensor's data begins
+  std::vector<std::string> heads_;      // bytes before each tensor's data
   std::vector<std::uint64_t> head_offsets_;
   std::uint64_t size_ = 0;
   int file_ = -1;

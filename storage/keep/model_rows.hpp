@@ -1,5 +1,5 @@
-// The rows of a run's last checkpoint one after the other, those that training never touched
-// included, in constant memory. One thread at a time.
+// The rows of a run's last checkpoint, one after another, including rows that training never
+// touched, in constant memory. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,28 @@ namespace gleaner {
 
 struct ModelRow {
   std::uint32_t row = 0;
-  std::uint32_t neuron = 0;  // an output row's, counted from the shard's first
+  std::uint32_t neuron = 0;  // of an output row, counted from the shard's first
   bool is_stored = false;
-  std::span<const float> values;         // ShardMap::row_width: weights, and an output row's bias
+  std::span<const float> values;         // ShardMap::row_width: weights, then an output row's bias
   float state = 0;                       // of the optimizer
-  std::span<const std::uint32_t> codes;  // one a table; none for rows that are not stored
+  std::span<const std::uint32_t> codes;  // one per table; none for rows that are not stored
 };
 
-// Calls `visit` with every row of the shard, ascending; of wide rows, all of which are stored, with
-// as many as there are for each neuron.
+// Visits every row of the shard, ascending. Wide rows are all stored; a neuron may have several.
 Result<void> visit_model_rows(RunStore& run, ShardId shard,
                               const std::function<void(const ModelRow&)>& visit);
 
-// Output neurons as people ask for them: by label. `text` is a label's number or its name.
+// The label that `text` means: a number or a name.
 Result<std::uint32_t> find_label(const NameTable& names, std::uint32_t labels,
                                  const std::string& text);
 
-// As NameTable::load, but a file that is missing is kInvalidData: kNotFound is of a store.
+// As NameTable::load, but kInvalidData for a missing file, since kNotFound means a missing store.
 Result<NameTable> load_names(const std::string& path);
 
-// The names in `file`, which must be enough for the run's labels; none without a file.
+// The names in `file`, at least as many as the run's labels; no names without a file.
 Result<NameTable> label_names_of(const RunIdentity& identity, const std::string& file);
 
-// Quantiles of some numbers.
+// Mean and quantiles of numbers.
 class Distribution {
  public:
   void add(double value) {

@@ -12,7 +12,7 @@
 namespace gleaner {
 namespace {
 
-// Little-endian numbers one after the other, as ZIP has them.
+// Writes little-endian numbers one after another, as ZIP needs them.
 class ZipFields {
  public:
   ZipFields& u16(std::uint64_t value) { return add(value, 2); }
@@ -37,11 +37,11 @@ class ZipFields {
   std::string bytes_;
 };
 
-constexpr std::uint64_t kZip64 = 45;  // the version that reads 64-bit sizes
+constexpr std::uint64_t kZip64 = 45;  // version needed to read 64-bit sizes
 constexpr std::uint64_t kSee64 = 0xffffffff;
-constexpr std::uint64_t kFirstDate = 33;  // 1 January 1980: the same bytes at any time
+constexpr std::uint64_t kFirstDate = 33;  // 1 January 1980: a fixed date keeps the bytes the same
 
-// The fields that local and central headers share, from the version on.
+// The fields that local and central headers share, beginning with the version.
 void add_entry_fields(ZipFields& fields, std::uint64_t checksum, std::size_t name_bytes,
                       std::size_t extra_bytes) {
   fields.u16(kZip64).u16(0).u16(0).u16(0).u16(kFirstDate).u32(checksum).u32(kSee64).u32(kSee64);
@@ -54,7 +54,7 @@ std::string local_header(const std::string& name, std::uint64_t checksum, std::u
   fields.u32(0x04034b50);
   add_entry_fields(fields, checksum, name.size(), 20 + padding);
   fields.text(name).u16(1).u16(16).u64(bytes).u64(bytes);
-  // A second extra field, of zeros, puts the data where it is to begin.
+  // A second extra field of zeros moves the data to its aligned place.
   if (padding != 0) fields.u16(0xffff).u16(padding - 4).text(std::string(padding - 4, '\0'));
   return fields.bytes();
 }
@@ -87,7 +87,7 @@ void ModelFile::plan_npz() {
     offsets_.push_back(end + heads_.back().size());
     end = offsets_.back() + tensor.bytes();
   }
-  // The directory: a header of the entry, its name and its extra field for each; then the ends.
+  // The directory: for each entry a header, its name and its extra field; then the end records.
   for (const TensorSpec& tensor : tensors_) end += 46 + tensor.name.size() + 4 + 28;
   size_ = end + 56 + 20 + 22;
 }

@@ -20,7 +20,7 @@
 namespace gleaner {
 namespace {
 
-constexpr const char* kModelPrefix = "model.";  // as gleaner export names the fields
+constexpr const char* kModelPrefix = "model.";  // prefix of the model's fields in metadata
 
 Result<RunIdentity> identity_of(const InitialModel& file) {
   std::map<std::string, std::string> fields;
@@ -37,7 +37,7 @@ Result<RunIdentity> identity_of(const InitialModel& file) {
   return identity;
 }
 
-// FOLDER or FOLDER@NUMBER, where FOLDER has backups in it; 0 is the last one.
+// FOLDER or FOLDER@NUMBER, where FOLDER holds backups; number 0 is the last backup.
 struct BackupWords {
   std::string folder;
   std::uint32_t number = 0;
@@ -63,7 +63,7 @@ bool is_model_file(const std::string& path) {
 
 Result<std::unique_ptr<RunStore>> open_exported_run(const std::string& path) {
   const auto file = InitialModel::open(path);
-  // Stands for a store, and is damaged like one.
+  // The file takes the place of a store, so its damage is reported like a store's.
   if (!file) return Error{ErrorCode::kCorrupt, file.error().message};
   const InitialModel& model = **file;
   const auto refuse = [&](const std::string& why) {
@@ -73,12 +73,12 @@ Result<std::unique_ptr<RunStore>> open_exported_run(const std::string& path) {
   Result<RunIdentity> identity = identity_of(model);
   if (!identity) return refuse(identity.error().message);
   const ModelConfig& config = identity->model;
-  // Wide rows need not have the last features.
+  // No label of a wide model need have the last features.
   const bool has_features =
       is_wide(config) ? config.features >= model.features() : config.features == model.features();
   if (!has_features || config.labels != model.labels() || config.hidden != model.hidden() ||
       model.label_counts().size() != config.labels) {
-    return refuse("what it says of its shape is not what its tensors are; gleaner export says it");
+    return refuse("its metadata do not match its tensors: use a file that gleaner export wrote");
   }
   if (is_wide(config)) {
     const auto sizes = wide_sizes(config, [&model](std::uint32_t label, WideRow& row) {

@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// Why the record cannot be used, without the advice that an error gives.
+// The reason why the record cannot be used, without the error's advice.
 std::string why(const Error& error) {
   const std::size_t from = error.message.find("is damaged: ");
   const std::size_t to = error.message.find("; restore");

@@ -19,7 +19,7 @@
 namespace gleaner {
 namespace {
 
-// Lease epochs that may have been handed out since the backup was made.
+// More lease epochs than can have been used since the backup was made.
 constexpr std::uint64_t kEpochMargin = std::uint64_t{1} << 32;
 
 struct StoredRow {
@@ -59,14 +59,14 @@ class Repairer {
   Store& target_;
   RepairOutcome outcome_;
   CheckedRun ours_;    // of the damaged store, completed by the backup's
-  CheckedRun theirs_;  // the backup's
+  CheckedRun theirs_;  // of the backup
   std::optional<ShardMap> map_;
   std::uint32_t next_shard_ = 0;       // those below are settled
   ShardContent content_;               // of the shard that is being read
-  std::map<Bytes, Bytes> records_[2];  // sound ones of the damaged store: history, ledger
+  std::map<Bytes, Bytes> records_[2];  // valid records of the damaged store: history, ledger
 };
 
-// Epochs and settings that only steer may have changed since the backup was made.
+// Epochs, and settings that only steer, may have changed since the backup was made.
 bool is_same_run(ModelConfig left, const ModelConfig& right) {
   left.epochs = right.epochs;
   return left == right;
@@ -107,7 +107,7 @@ Result<void> Repairer::settle_run() {
   map_.emplace(*ours_.model);
   ours_.digests.resize(map_->shard_count());
   if (!ours_.progress) {
-    // The last line of the history tells as much.
+    // The last record of the history also tells the checkpoint.
     RoundIndex last = 0;
     std::vector<BatchIndex> rate_cuts;
     const RunPlan plan(*ours_.model);
@@ -130,7 +130,7 @@ Result<void> Repairer::settle_run() {
 
 Result<void> Repairer::copy_run_records() {
   IdentityRecord identity;
-  // Whatever the version of the record was, the audit accepts this program's only.
+  // The check accepts only this program's record version, whatever the record had.
   const auto stored = backup_.get(Table::kRun, as_bytes(kIdentityKey));
   if (!stored) return stored.error();
   const auto payload = open_record(Table::kRun, as_bytes(kIdentityKey), **stored);
@@ -205,7 +205,8 @@ Result<void> Repairer::settle_shard(ShardId shard) {
   if (digest_of(shard, own) == *expected) return write_shard(shard, own);
   const Result<ShardContent> other = read_backup(shard);
   if (!other) return other.error();
-  // Rows that cannot be read; or rows that are old or swapped as well; or any that are too many.
+  // Three candidates: own rows and the backup's for the missing ones; the backup's rows and own
+  // rows that it lacks; the backup's rows alone.
   ShardContent filled = own;
   filled.insert(other->begin(), other->end());
   ShardContent replaced = *other;
@@ -226,8 +227,8 @@ Result<void> Repairer::settle_shard(ShardId shard) {
     return write_shard(shard, *candidate);
   }
   outcome_.lost.push_back(
-      {where, fmt::format("{} of its {} stored rows are sound, and those of the backup are not the "
-                          "ones that belong there",
+      {where, fmt::format("{} of its {} stored rows are sound, and the backup has other rows than "
+                          "the shard's digest needs",
                           own.size(), expected->rows)});
   return {};
 }
@@ -283,7 +284,7 @@ Result<void> Repairer::settle_history() {
       blank.checkpoint = checkpoint;
       blank.batches = plan.round_begin(checkpoint);
       blank.epoch = plan.epochs_done(checkpoint);
-      did("history, " + where, "its metrics are lost: a line without them");
+      did("history, " + where, "its metrics are lost: replaced by an empty record");
       done = put_text(Table::kHistory, key, encode_record(blank));
     }
     if (!done) return done;
@@ -348,7 +349,7 @@ Result<RepairOutcome> Repairer::run() {
     did("codes", "every table entry computed again from its row's weights");
   }
   did("staged", "dropped: the open round is trained again, to the same bits");
-  // All that was written so far becomes durable with this.
+  // Makes everything written before durable.
   WriteBatch last;
   const std::string progress = encode_record(*ours_.progress);
   last.put(Table::kRun, as_bytes(kProgressKey),

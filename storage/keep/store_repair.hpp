@@ -1,7 +1,7 @@
-// A damaged store made whole with the help of a backup of the same run. The damaged one is only
-// read: what is sound of it goes to an empty store, what is not is computed again or taken from the
-// backup, and taken only where the shard's digest proves that it is what was folded. A repaired
-// store therefore has the digest that the damaged one had before.
+// Repairs a damaged store with a backup of the same run. The damaged store is only read. Valid
+// content is copied to an empty store; damaged content is computed again or taken from the backup,
+// but only if the shard's digest proves that it is the folded content. A repaired store therefore
+// has the digest of the store before the damage.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace gleaner {
 
-// One thing that was done, in words: where, and what.
+// A completed step, in words.
 struct RepairStep {
   std::string where;
   std::string what;
@@ -20,11 +20,11 @@ struct RepairStep {
 
 struct RepairOutcome {
   std::vector<RepairStep> done;
-  // Things that neither store has; when there are any, `target` is of no use.
+  // Content that neither store has. If there is any, `target` is useless.
   std::vector<RepairStep> lost;
 };
 
-// `backup` is whole. kIdentity when it is of another run.
+// `backup` is undamaged. kIdentity when it belongs to another run.
 Result<RepairOutcome> repair_store(Store& damaged, Store& backup, Store& target);
 
 }  // namespace gleaner

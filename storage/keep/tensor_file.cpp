@@ -20,7 +20,7 @@ bool are_numbers(const nlohmann::json& list) {
          std::ranges::all_of(list, [](const auto& n) { return n.is_number_unsigned(); });
 }
 
-// Whether the entry has a shape, and a place within the data.
+// Whether the entry has a shape, and a range within the data.
 bool is_tensor(const nlohmann::json& entry, std::uint64_t data_bytes) {
   const auto shape = entry.find("shape");
   const auto place = entry.find("data_offsets");
@@ -33,7 +33,7 @@ bool is_tensor(const nlohmann::json& entry, std::uint64_t data_bytes) {
 
 }  // namespace
 
-// The file's tensors, and where they are.
+// The entries of the file's tensors.
 struct TensorFile::Header {
   nlohmann::json json;
   const std::uint8_t* data = nullptr;

@@ -1,6 +1,6 @@
 // A safetensors file for reading: a length, a JSON header with each tensor's type, shape and place,
-// and the numbers. The file is mapped, and nothing it says is believed before it has been checked.
-// Immutable; any thread.
+// and the numbers. The file is mapped, and everything in it is checked before use. Immutable; any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace gleaner {
 
-// Tensors by which a model says what its numbers mean: names of labels and features, one a line;
-// words.json of the data set; and each feature's rarity, from which its value in a text follows.
+// Tensors that give the numbers a meaning: names of labels and features, one per line; words.json
+// of the data set; and each feature's rarity, from which its value in a text follows.
 inline constexpr const char* kLabelNamesTensor = "label_names";
 inline constexpr const char* kFeatureNamesTensor = "feature_names";
 inline constexpr const char* kWordsTensor = "words";
@@ -25,12 +25,12 @@ inline constexpr const char* kIdfTensor = "idf";
 
 class TensorFile {
  public:
-  // Little-endian numbers of 32 bits within the map, perhaps not aligned.
+  // Little-endian 32-bit numbers in the map, perhaps unaligned.
   struct Tensor {
     std::vector<std::uint64_t> shape;
     const std::uint8_t* data = nullptr;
 
-    // 0 for a tensor that is not there.
+    // 0 for a missing tensor.
     [[nodiscard]] std::uint64_t count() const;
 
     [[nodiscard]] std::uint64_t bytes() const { return count() * sizeof(std::uint32_t); }
@@ -44,7 +44,7 @@ class TensorFile {
     }
   };
 
-  // Errors name the file. kInvalidData for a file that is no such model.
+  // Errors name the file. kInvalidData for a file that is not such a model.
   static Result<std::unique_ptr<TensorFile>> open(const std::string& path);
   ~TensorFile();
   TensorFile(const TensorFile&) = delete;
@@ -54,19 +54,19 @@ class TensorFile {
 
   [[nodiscard]] bool has(const char* name) const;
 
-  // A tensor of type F32 or U32, with `dimensions` extents, each between 1 and `extent_max`, and
-  // the bytes that they take.
+  // A tensor of type F32 or U32 with `dimensions` extents, each from 1 to `extent_max`, and
+  // matching bytes.
   [[nodiscard]] Result<Tensor> tensor(const char* name, const char* type, std::size_t dimensions,
                                       std::uint64_t extent_max) const;
 
-  // The bytes of a tensor of type U8 with one extent; none where there is no such tensor.
-  // kInvalidData where it is of another kind.
+  // The bytes of a one-dimensional tensor of type U8; empty without such a tensor. kInvalidData for
+  // another type or shape.
   [[nodiscard]] Result<std::string_view> text(const char* name) const;
 
-  // The file's own account of itself, which nobody believes.
+  // The file's metadata, which are not verified.
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // kInvalidData, with the file's name before it.
+  // The error kInvalidData; the file's name precedes `what`.
   [[nodiscard]] Error refuse(const std::string& what) const;
 
  private:

@@ -10,8 +10,8 @@
 namespace gleaner {
 namespace {
 
-// A row scores by words from the start, so that its bias need not keep it silent as that of a row
-// of small weights must: scores far below 0 teach nothing.
+// A start row scores by features at once, so its bias need not be as low as for rows of small
+// weights: scores far below 0 are not trained.
 constexpr float kBiasRaise = 1.0F;
 
 }  // namespace

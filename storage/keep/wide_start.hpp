@@ -1,16 +1,16 @@
-// The wide rows that a run without a hidden layer begins with. A label's row is the sum of its
-// training examples, each scaled to unit length, times the rarity of each feature, log((points + 1)
-// / (examples that have it + 0.5)), over the features that it keeps, scaled to the length
-// `wide_scale`: training begins with the nearest label centroid. A label keeps its largest
-// features, and more of them the more examples it has: rare labels are told apart by a few words,
-// and frequent ones need thousands. Its bias is prior_log_odds() + 1, and its `own` the mean factor
-// by which the sum was scaled.
+// The start rows of a run without a hidden layer. A label's row is the sum of its training
+// examples, each scaled to unit length, times the rarity of each feature, log((examples + 1) /
+// (examples with the feature + 0.5)), over the features that the label keeps, scaled to the length
+// `wide_scale`. Training thus begins with the nearest label centroid. A label keeps its largest
+// features, and more features the more examples it has: a few words tell rare labels apart, while
+// frequent labels need thousands. Its bias is prior_log_odds() + 1, and its `own` is the mean
+// factor of the sum's scaling.
 //
-// A label of the model file that a run begins with keeps the file's row, and what the training data
-// would have it keep beside that begins at 0: at first the run answers as the file does.
+// With an initial model file, a label of the file keeps the file's row. Features that the training
+// data would add begin at 0, so at first the run answers as the file does.
 //
-// Memory is four bytes per label entry of the training data. A function of data, configuration and
-// model file; one thread at a time.
+// Memory is four bytes per label entry of the training data. The result is a function of data,
+// configuration and model file. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,17 @@
 
 namespace gleaner {
 
-// Features that a label with this number of examples keeps, at most.
+// The most features that a label with this number of examples keeps.
 std::uint64_t wide_features_kept(const ModelConfig& config, std::uint64_t examples);
 
 class WideStart {
  public:
-  // `train`, and `initial` if there is one, outlive this. Errors as LabelExamples::open.
+  // `train`, and `initial` if given, outlive this object. Errors as in LabelExamples::open.
   static Result<std::unique_ptr<WideStart>> open(const ModelConfig& config,
                                                  const PackedDataset& train,
                                                  const InitialModel* initial = nullptr);
 
-  // As wide_sizes() and wide_initial_rows(). This outlives what rows() returns.
+  // As wide_sizes() and wide_initial_rows(). This object must outlive the result of rows().
   Result<WideSizes> sizes();
   [[nodiscard]] InitialRows rows();
 
@@ -45,9 +45,9 @@ class WideStart {
             LabelExamples examples);
 
   Result<void> make_row(std::uint32_t label, WideRow& row);
-  // Fills weights_ with those that the label keeps.
+  // Sets weights_ to the weights that the label keeps.
   void sum_up(std::uint32_t label);
-  // Adds features of weights_ that the row does not have, at 0.
+  // Adds those features of weights_ that the row lacks, with weight 0.
   void add_at_zero(WideRow& row);
 
   // A feature of a centroid, and its sum times rarity.
@@ -58,12 +58,12 @@ class WideStart {
 
   ModelConfig config_;
   const PackedDataset& train_;
-  const InitialModel* initial_;  // null: there is none
+  const InitialModel* initial_;  // may be null
   LabelExamples examples_;
   LabelCentroid centroid_;
   std::vector<double> rarities_;  // by feature
-  std::vector<Weight> weights_;   // of the label in hand, ascending by feature
-  double rarity_ = 0;             // of its features, the mean by the squares of the sums
+  std::vector<Weight> weights_;   // of the present label, ascending by feature
+  double rarity_ = 0;  // of its features: mean rarity, weighted by the squares of the sums
 };
 
 }  // namespace gleaner

@@ -87,7 +87,7 @@ struct ClusterOptions {
   std::uint32_t slowness_max = 4;     // time of the slowest volunteer over the fastest's
   CoreConfig master = impatient_master();
   volunteer::VolunteerCoreConfig volunteer = impatient_volunteer();
-  std::size_t commit_part_rows = 4;  // commits come in parts of N rows; 0: as they are
+  std::size_t commit_part_rows = 4;  // commits come in parts of N rows; 0: not cut
   LinkShape link;
   bool has_steady_latency = false;            // drawn per volunteer instead of per message
   std::uint64_t master_bytes_per_second = 0;  // of the master's link; 0: any

@@ -37,7 +37,7 @@ struct MetBy {
 
   Some operator()(const HandOver&) const { return Obligation::kHandOver; }
 
-  // Requests, and the end: nobody waits for them.
+  // Requests and farewells: nobody waits for them.
   Some operator()(const ChunkRequest&) const { return std::nullopt; }
 
   Some operator()(const PointsRequest&) const { return std::nullopt; }
@@ -47,7 +47,7 @@ struct MetBy {
   Some operator()(const Goodbye&) const { return std::nullopt; }
 };
 
-// The obligation that a volunteer meets with the message; nullopt for one that meets none.
+// The obligation that the message meets; nullopt when it meets none.
 inline std::optional<Obligation> met_by(const Message& message) {
   return std::visit(
       []<typename Type>(const Type& of_type) -> std::optional<Obligation> {

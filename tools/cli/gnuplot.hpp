@@ -9,15 +9,15 @@
 
 namespace gleaner {
 
-// Whether `path` ends in .svg or .png: what can be drawn.
+// Whether `path` ends in .svg or .png.
 bool is_picture_name(std::string_view path);
 
-// `text` as a string constant of gnuplot's, in which nothing has a meaning of its own.
+// `text` as a string constant for gnuplot, with every special character quoted.
 std::string gnuplot_quoted(std::string_view text);
 
-// Draws `commands` (without terminal and output) into `path`, of the given size in pixels, by its
-// name's ending as SVG or PNG; the file appears whole or not at all. kResources names the package
-// to install when there is no gnuplot.
+// Draws `commands` (without terminal and output) into `path`, as SVG or PNG by its ending. Sizes
+// are in pixels. The file appears whole or not at all. kResources without gnuplot names the package
+// to install.
 Result<void> draw_with_gnuplot(const std::string& commands, const std::string& path, unsigned width,
                                unsigned height, AtomicFile::Existing existing);
 

@@ -15,8 +15,8 @@ namespace gleaner {
 // `part` as a fraction of `whole`; 0 of nothing.
 double ratio(std::uint64_t part, std::uint64_t whole);
 
-// Labels by how often training points bear them: the head are the fewest labels that hold half of
-// all occurrences, the tail those that hold the last tenth and those never seen.
+// Labels by frequency in training: the head is the fewest labels with half of all occurrences, the
+// tail is the labels with the last tenth, and labels that never occur.
 enum class FrequencyClass : std::uint8_t { kHead, kTorso, kTail };
 inline constexpr std::size_t kFrequencyClasses = 3;
 

@@ -1,5 +1,5 @@
-// A source that can be read more than once: a file where it lies; standard input, a pipe or a FIFO
-// as a copy in a temporary file, which goes with the object.
+// A file, or a copy of standard input, a pipe or a FIFO in a temporary file, which the object
+// removes.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class SpooledFile {
   SpooledFile& operator=(SpooledFile&&) = delete;
   ~SpooledFile();
 
-  // From the beginning; decompressed as open_file_source does.
+  // From the beginning, decompressed.
   [[nodiscard]] Result<std::unique_ptr<ByteSource>> open() const;
 
  private:

@@ -11,19 +11,18 @@
 namespace gleaner {
 
 std::string_view trimmed(std::string_view text);
-// The parts between separators; one where there is none.
+// The parts between separators.
 std::vector<std::string> cut_at(std::string_view text, std::string_view separator);
 
-// Names in words.json and --tag-separator of the forms that are no separator.
-inline constexpr const char* kTagList = "list";    // ['a', 'b'], as Python and JSON print a list
+// Names in words.json and --tag-separator for forms without a separator.
+inline constexpr const char* kTagList = "list";    // ['a', 'b'], a list of Python or JSON
 inline constexpr const char* kTagBrackets = "<>";  // <a><b>
 inline constexpr const char* kTagComma = ",";
 
-// The tags of `text`, not trimmed. A text that is no list, and one without brackets, is cut at
-// commas.
+// The tags of `text`, not trimmed. Cuts at commas where the list or the brackets are missing.
 std::vector<std::string> cut_tags(std::string_view text, const std::string& separator);
 
-// Recognises the form by texts that were not cut yet.
+// Recognises the form from uncut texts.
 class TagFormGuess {
  public:
   void add(std::string_view text);
@@ -40,7 +39,7 @@ class TagFormGuess {
   std::array<bool, 3> has_separator_{};
 };
 
-// The form that would cut a label as read further; empty for one that looks whole.
+// The form that would cut the label further; empty where the label looks whole.
 std::string form_inside(std::string_view label);
 
 }  // namespace gleaner

@@ -18,21 +18,21 @@ namespace gleaner {
 
 class TextSource {
  public:
-  // Recognises what no flag says: the form of records, and that of tags unless `fields` has a
-  // separator for them.
+  // Recognises the form of the records, and the form of the tags unless `fields` has their
+  // separator.
   static Result<TextSource> open(const ConvertFlags& flags, TextFields fields);
 
-  // Calls `use(record, index)` for all records, and returns how many there are.
+  // Calls `use(record, index)` for all records, and returns their number.
   Result<std::uint64_t> for_each(
       const char* doing, const std::function<Result<void>(const TextRecord&, std::uint64_t)>& use);
 
-  // With the separator of tags that was recognised.
+  // With the recognised separator of tags.
   [[nodiscard]] const TextFields& fields() const { return fields_; }
 
-  // Says what was recognised and what may have been read wrongly, a sentence each.
+  // Sentences on recognised forms and doubtful readings.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  // Notes that some of the labels look as if they were several, unless a flag says how to cut.
+  // Notes labels that look like several labels, unless a flag says how to cut.
   void note_labels(const std::vector<std::string>& labels);
 
  private:

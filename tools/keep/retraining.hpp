@@ -1,5 +1,5 @@
-// Trains a run on from its checkpoint in this process, without a network: the same tasks in the
-// same order as a master issues, so the same bits. One thread; loops run on the pool.
+// Trains a run on from its checkpoint in this process, without a network: a master's tasks in a
+// master's order, so the same bits. One thread; loops run on the pool.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,8 @@
 
 namespace gleaner {
 
-// Folds every round before checkpoint `to` into `run`, which is open for writing, with those of
-// `rate_cuts` that it does not have yet. `train` is the data the run was made for. `on_batch` is
-// called after each batch.
+// Folds every round before checkpoint `to` into `run`, which is open for writing, and adds the
+// `rate_cuts` that `run` lacks. `train` is the run's data set. Calls `on_batch` after each batch.
 Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
                      const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
                      const std::function<void()>& on_batch);

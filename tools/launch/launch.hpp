@@ -62,8 +62,8 @@ struct LaunchTarget {
   const char* name;
   std::vector<LaunchTemplate> templates;
   std::vector<std::vector<std::string>> (*commands)(const Launch& launch);
-  bool has_master;            // it can run the master too
-  bool has_secrets;           // it keeps the line itself: `line_file` is not used
+  bool has_master;            // the system can run the master too
+  bool has_secrets;           // the system keeps the line: `line_file` is not used
   bool needs_time_with_jobs;  // a job that never ends leaves no place for the next
 };
 
@@ -76,8 +76,8 @@ LaunchFiles launch_files(const LaunchTarget& target, const Launch& launch);
 
 // The text of a template; empty for another name.
 std::string_view launch_template(std::string_view name);
-// Lines of a unit that keep a volunteer's service from the rest of the machine: those of the
-// packaged unit, tools/packaging/debian/gleaner-volunteer.service.
+// Lines that sandbox a volunteer's service, as in the packaged unit,
+// tools/packaging/debian/gleaner-volunteer.service.
 extern const char* const kVolunteerSandbox;
 
 Error invalid(std::string sentence);

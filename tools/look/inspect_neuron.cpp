@@ -95,7 +95,7 @@ struct Weight {
   float weight = 0;
 };
 
-// The names beside those of the labels; none where there is no such file of this data set.
+// The features' names, from the file beside the labels'; none without such a file of this data set.
 Result<NameTable> feature_names_beside(const std::string& labels, const RunIdentity& identity) {
   const std::string path = labels.empty() ? labels : companion_path(labels, kFeatureNamesFile);
   if (path.empty()) return NameTable();

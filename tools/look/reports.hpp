@@ -57,7 +57,7 @@ Report receipts_report(const std::vector<RoundReceipts>& rounds, ReportForm form
 // "3 of 10".
 std::string part_of(std::uint64_t done, std::uint64_t all);
 
-// How a run stands, as a master says it, for people and programs. Pure functions.
+// The state of a run, from the master's answer. Pure.
 Report status_report(const RunStatus& status, const std::string& address, TextStyle style);
 
 struct PlotSeries {

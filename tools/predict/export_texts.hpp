@@ -13,18 +13,18 @@
 
 namespace gleaner {
 
-// The content of the tensors; empty where it is not known.
+// The content of the text tensors; empty where not known.
 struct ExportTexts {
   std::string metadata;       // JSON
-  std::string label_names;    // a name a line, of the output rows
-  std::string feature_names;  // a name a line
+  std::string label_names;    // of the output rows, a name per line
+  std::string feature_names;  // a name per line
   std::string words;          // words.json of the data set
   std::vector<double> idf;    // rarity() of each feature
 };
 
-// Takes names and words from `data`, a folder of 'gleaner dataset' or a model file that carries
-// them; none without it. `labels_file` has other names of labels. `labels`: of the output rows,
-// ascending. kInvalidData for names and words of another data set than the run's.
+// Takes names and words from `data`, a folder of `gleaner dataset` or a model file; none where
+// `data` is empty. `labels_file` has other names of labels. `labels`, ascending, belong to the
+// output rows. kInvalidData for names and words of another data set.
 Result<ExportTexts> export_texts(const RunIdentity& identity,
                                  const std::map<std::string, std::string>& metadata,
                                  const std::string& data, const std::string& labels_file,
@@ -35,8 +35,7 @@ struct TextTensor {
   std::span<const char> bytes;
 };
 
-// metadata and label_names, and those of feature_names, words and idf that are known. `texts`
-// outlives them.
+// metadata and label_names, then feature_names, words and idf where known. `texts` outlives them.
 std::vector<TextTensor> text_tensors(const ExportTexts& texts);
 
 }  // namespace gleaner

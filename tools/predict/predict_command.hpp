@@ -14,7 +14,6 @@
 
 namespace gleaner {
 
-// `gleaner predict`, once the command line is read and the store is open.
 struct PredictFlags {
   std::string store;
   std::string data;            // folder with train.txt and test.txt; else `input`

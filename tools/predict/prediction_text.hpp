@@ -14,15 +14,15 @@ struct PredictLayout {
   unsigned width = 100;  // columns
 };
 
-// The mark before a predicted label that is true.
+// The mark before a predicted label of the example.
 const char* true_mark(TextStyle style);
 
-// Some lines and an empty one: the point's name, its strongest features, the predicted labels, the
+// Lines, then an empty one: the example's name, its strongest features, the predicted labels (true
 // true ones among them marked, and the true ones missed.
 std::string prediction_text(const Prediction& prediction, const PredictNames& names,
                             const PredictLayout& layout);
 
-// How often the first prediction was right, over the points that have labels.
+// How often the first prediction was right, over examples with labels.
 struct PredictTally {
   std::uint64_t points = 0;
   std::uint64_t labelled = 0;
@@ -31,7 +31,7 @@ struct PredictTally {
   void add(const Prediction& prediction);
 };
 
-// A sentence and a line end; empty when no point has labels.
+// A sentence and a line end; empty when no example has labels.
 std::string tally_text(const PredictTally& tally);
 
 }  // namespace gleaner

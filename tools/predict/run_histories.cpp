@@ -49,7 +49,8 @@ Result<std::unique_ptr<RunHistories>> RunHistories::open(std::vector<std::string
 
 std::shared_ptr<const std::string> RunHistories::json(Instant now) {
   if (next_.valid() && next_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
-    // A store that cannot be read now, such as one that is being replaced, leaves what there was.
+    // A store that cannot be read now, such as a store that is being replaced, keeps the last
+    // history.
     if (auto read = next_.get()) json_ = std::make_shared<const std::string>(*std::move(read));
     read_at_ = now;
   }

@@ -11,15 +11,15 @@
 
 namespace gleaner {
 
-// The histories of some stores, read again now and then while somebody looks. Reading takes a
-// thread, since a store may be large or slow; whoever asks meanwhile gets what was read last.
-// One thread.
+// The histories of some stores. json() starts to read them again when they are old, on a thread,
+// since a store may be large or slow, and returns the last histories meanwhile. One caller's
+// thread.
 class RunHistories {
  public:
-  // Reads them. Errors name the store.
+  // Errors name the store.
   static Result<std::unique_ptr<RunHistories>> open(std::vector<std::string> stores);
 
-  // As openapi.json describes it. What was read may be ten seconds old.
+  // As openapi.json describes it; may be ten seconds old.
   [[nodiscard]] std::shared_ptr<const std::string> json(Instant now);
 
  private:

@@ -12,7 +12,7 @@
 
 namespace gleaner {
 
-// How wide rows lie in a file, by label.
+// The places of wide rows in a file, by label.
 struct WideShape {
   std::vector<std::uint32_t>
       offsets;  // labels + 1: label l owns entries [offsets[l], offsets[l+1])
@@ -20,14 +20,14 @@ struct WideShape {
   [[nodiscard]] std::uint64_t entries() const { return offsets.back(); }
 };
 
-// Goes through all rows of the last checkpoint. kResources for more entries than 32 bits count.
+// Reads all rows of the last checkpoint. kResources for more entries than 32 bits count.
 Result<WideShape> wide_shape(RunStore& run);
 
-// wide.offsets, wide.features, wide.weights and wide.own, output.bias and label_counts: these
-// names, in this order, are the first of a file.
+// The first tensors of a file, in this order: wide.offsets, wide.features, wide.weights, wide.own,
+// output.bias and label_counts.
 std::vector<TensorSpec> wide_tensors(const WideShape& shape);
 
-// Fills the tensors of wide_tensors(), which are the file's first. `shard_done`: after each shard.
+// Fills the tensors of wide_tensors(). Calls `shard_done` after each shard.
 Result<void> fill_wide(RunStore& run, const WideShape& shape, ModelFile& file,
                        const std::function<void()>& shard_done);
 

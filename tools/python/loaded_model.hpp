@@ -31,8 +31,8 @@ class LoadedModel {
  public:
   // Opens a run's store or a model file, and reads it whole. `data` is a folder of
   // `gleaner dataset` or a model file that has the names and words; empty: none, unless `path` is a
-  // model file, which has its own. Errors as those of RunStore::open(), open_exported_run(),
-  // AnsweringModel::open() and PredictData::open_names().
+  // model file, which has its own. Fails as RunStore::open(), open_exported_run(),
+  // AnsweringModel::open() and PredictData::open_names() do.
   static Result<std::unique_ptr<LoadedModel>> open(const std::string& path, const std::string& data,
                                                    unsigned threads);
 

@@ -40,7 +40,7 @@ class TextWords {
 
 class TrainingFile {
  public:
-  // `normalise` as the run's setting data.l2_normalise. `dimensions` are those of the data set.
+  // `normalise` as the run's setting data.l2_normalise. `dimensions` belong to the data set.
   static Result<std::unique_ptr<TrainingFile>> create(const std::string& path,
                                                       Dimensions dimensions, bool normalise);
 

@@ -138,7 +138,7 @@ class Relay {
   void pass_down(std::uint32_t channel, const Message& message);
   // Answers from the kept examples. False if nothing is left to ask of the master.
   bool answer(std::uint32_t channel, PointsRequest& request);
-  // Passes examples on to the volunteer that asked for them, and to others that wait for them.
+  // Passes examples to the volunteer that asked, and to the volunteers that wait for them.
   Result<void> share(Child& child, RelayFrame& frame, const Points& points);
   void send_away(std::uint32_t channel, const Message& last);
   void gone(std::uint32_t channel, const std::string& reason);
@@ -149,7 +149,7 @@ class Relay {
   Result<void> complete(const RelayFrame& frame, Unit& unit);
   // The unit's gradients may be summed.
   Result<void> await_gradients(std::uint32_t channel, const TrainUnit& unit);
-  // Takes the gradients out of the result. False where they are not to be summed, or do not fit.
+  // Takes the gradients out of the result. False where they may not be summed, or do not fit.
   bool take_gradients(std::uint32_t channel, UnitResult& result);
   void await_no_more(std::map<UnitKey, std::vector<BatchIndex>>::iterator unit);
   // Sends every sum that is complete.

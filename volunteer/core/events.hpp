@@ -1,4 +1,4 @@
-// Events of the volunteer's core, and its effects: a function (event, now) -> effects.
+// Events and effects of the volunteer's core, a function (event, now) -> effects.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ namespace gleaner::volunteer {
 // Dial the master -> Connected or ConnectFailed.
 struct Connect {};
 
-// Close the connection after everything sent before has left -> Disconnected.
+// Close the connection after all earlier messages have been sent -> Disconnected.
 struct Disconnect {};
 
 struct Send {
   Message message;
 };
 
-// Make ready for a run of this model. With a checkpoint, shards of the same run are kept if they
-// can be stepped back to it, and a ShardOffer of them is the reply; anything else is forgotten.
-struct Reset {
+// Prepare for a run of this model. With a checkpoint, shards of the same run that can be stepped
+// back to it are kept, and the reply is a ShardOffer of them. All other shards are forgotten.
+struct Reset {  // sentence is for people, also on success
   ModelConfig model;
   std::optional<RoundIndex> checkpoint{};
   std::uint64_t test_fingerprint = 0;
@@ -41,8 +41,8 @@ struct Forget {};
 
 using Work = std::variant<Reset, Forget, Message>;
 
-// Work for the executor, one piece at a time -> WorkDone with the same generation. What units
-// without a hidden layer lead to comes later: LaneDone.
+// Work for the executor, one piece at a time -> WorkDone with the same generation. Without a hidden
+// layer, results of units come later, as LaneDone.
 struct StartWork {
   std::uint64_t generation = 0;  // of the connection
   Work work;
@@ -69,7 +69,7 @@ struct ConnectFailed {
 
 struct Disconnected {
   std::string reason;
-  bool is_starved = false;  // there was no memory for what arrived: less is offered from now on
+  bool is_starved = false;  // there was no memory for a message: offer less memory from now on
 };
 
 struct MessageReceived {
@@ -83,7 +83,7 @@ struct WorkDone {
   std::optional<Error> error;    // the work could not be done; there are no replies
 };
 
-// A lane has performed a unit, or as much of it as it could, beside the work that StartWork began.
+// A lane has performed a unit, or the part of it that it could.
 struct LaneDone {
   std::uint64_t generation = 0;  // of the Reset before the unit
   std::vector<Message> replies;
@@ -92,12 +92,12 @@ struct LaneDone {
 
 struct StopRequested {
   std::string reason;
-  std::optional<Millis> grace{};  // for the hand-over; the configuration's unless given
+  std::optional<Millis> grace{};  // for the hand-over; unset: the configured grace
 };
 
-// Compute no more. Shards stay for `keep`; then they are handed over, which may take `grace`, their
+// Stop computing. Shards stay in memory for `keep`. Then they are handed over within `grace`, their
 // memory is given back, and there is no connection until the pause is over. A second request
-// changes the reason, and never makes the pause's steps later.
+// changes the reason and may shorten the times.
 struct PauseRequested {
   std::string reason;
   Millis keep{0};
@@ -115,10 +115,10 @@ using Event =
 
 inline constexpr const char* kThanks = "finished: thank you";
 
-// The work of a volunteer for a run that is complete: as the master has signed it, or else what
-// this process counted in its life.
+// A volunteer's service to a complete run, as signed by the master; otherwise as counted by this
+// process.
 struct Service {
-  Micros time{};               // while it was welcome
+  Micros time{};               // while the master had admitted it
   std::uint64_t examples = 0;  // received to be trained
   Checked checked = Checked::kNone;
 };
@@ -137,18 +137,18 @@ struct Snapshot {
     kExiting,
   };
   Phase phase = Phase::kConnecting;
-  std::string sentence;                // what and why, in words
+  std::string sentence;                // the activity and its reason
   std::optional<Service> service;      // once the run is complete
-  std::optional<SignedThanks> thanks;  // the last, which are as they should be
-  std::string thanks_refused;          // why the last are not; empty when they are
+  std::optional<SignedThanks> thanks;  // the last thanks with a valid signature
+  std::string thanks_refused;          // why the last thanks were refused; empty if they were not
   std::vector<ShardId> shards;         // ready
-  std::uint32_t loading = 0;           // shards on their way
+  std::uint32_t loading = 0;           // shards being loaded
   std::uint64_t units = 0;             // trained in this process's life
   std::uint64_t examples = 0;          // received to be trained, in this process's life
-  bool is_connected = false;           // and admitted
+  bool is_connected = false;           // and admitted by the master
   std::uint64_t downloaded_bytes = 0;  // of shards, on the wire, in this process's life
   std::optional<RunNews> news;
-  std::string run;      // name of the run that it was last welcome to
+  std::string run;      // name of the run that last admitted it
   std::string purpose;  // what its owner says that it is for; may be empty
 };
 

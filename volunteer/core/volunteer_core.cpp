@@ -17,7 +17,7 @@ namespace gleaner::volunteer {
 namespace {
 
 constexpr std::size_t kRoundsTimed = 5;
-// The time that a program takes to end after the hand-over.
+// Time for the program to end after the hand-over.
 constexpr Millis kExitTime{2'000};
 
 }  // namespace
@@ -36,8 +36,8 @@ Effects VolunteerCore::handle(Event event, Instant now) {
   return std::exchange(effects_, {});
 }
 
-// Ticks come a few times a second: nothing at all meanwhile, and the process was not running.
-// Half of the silence, because the master counts from the last word before.
+// Ticks come a few times a second. If nothing comes for half of `silence`, the process stood still.
+// Half, because the master counts from an earlier message.
 void VolunteerCore::notice_freeze(Instant now) {
   if (phase_ != Phase::kActive || now - now_ < silence_ / 2) return;
   freeze_ = Freeze{now - now_, now};
@@ -122,7 +122,7 @@ void VolunteerCore::retry_later(std::string why) {
          {ErrorCode::kShuttingDown, "stopped; the master was not there to take over: " + why});
     return;
   }
-  // A hand-over for a pause is over, however it went.
+  // A hand-over for a pause is over, with or without success.
   const bool handed_over = leave_.has_value();
   leave_.reset();
   phase_since_ = now_;
@@ -191,13 +191,13 @@ void VolunteerCore::time_round(RoundIndex checkpoint) {
     round_us_.push_back(passed_us / static_cast<double>(checkpoint - *timed_checkpoint_));
     if (round_us_.size() > kRoundsTimed) round_us_.pop_front();
   }
-  // The first one that is told of may have been there for long.
+  // The first checkpoint in the news may have been there for long.
   if (timed_checkpoint_) checkpoint_since_ = now_;
   timed_checkpoint_ = checkpoint;
 }
 
-// Beside the round, a second one for the hand-over: it sends no more rows than the commit of a
-// round does, which a round has time for.
+// Needs a round for the training and another for the hand-over, which sends no more rows than a
+// round's commit does.
 void VolunteerCore::leave_in_time() {
   if (!config_.until || (leave_ && leave_->is_final)) return;
   Micros needed = config_.leave_grace;
@@ -317,7 +317,7 @@ void VolunteerCore::on(const Tick&) {
   }
 }
 
-// The status line's view of the core.
+// The core as the status line shows it.
 
 std::pair<Snapshot::Phase, std::string> VolunteerCore::active_view() const {
   using Shown = Snapshot::Phase;

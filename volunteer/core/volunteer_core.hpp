@@ -1,17 +1,17 @@
-// The volunteer's protocol side: dials, introduces itself, fetches shards, passes work to the
-// executor one piece at a time, keeps in touch, leaves politely. Without a hidden layer the
-// executor only takes units in, and lanes perform them meanwhile. Pure: (event, now) -> effects.
+// The volunteer's side of the protocol: dials, introduces itself, fetches shards, passes work to
+// the executor one piece at a time, sends heartbeats, leaves politely. Without a hidden layer the
+// executor only accepts units, and lanes perform them. Pure: (event, now) -> effects.
 //
 // Invariants
-// - Work runs in the order in which the master sent it, and replies to it leave in that order, lane
+// - Work runs in the order in which the master sent it. Replies leave in that order within each
 //   of the link by lane. Without a hidden layer that is so for each shard.
 // - No more parts of commits are on their way to the master's store than it has given credit for.
-// - Where its time here is known to end, it asks to leave while a round and the hand-over still
-//   fit, and is lent nothing after that.
+// - A volunteer that knows the end of its time asks to leave while a round and the hand-over still
+//   fit. It is lent nothing after that.
 // - While the volunteer is paused and keeps its shards, may_compute() is false.
-// - Nothing of an earlier connection reaches a later one: every piece of work bears the
-//   connection's generation. What survives, for the same run only: shards that were ready, which
-//   are stepped back to the master's checkpoint and offered, and downloaded chunks of others.
+// - Nothing of an earlier connection reaches a later one: each piece of work carries the
+//   connection's generation. Two things survive, for the same run only: ready shards, which are
+//   stepped back to the master's checkpoint and offered, and downloaded chunks of other shards.
 // Used from one strand.
 #pragma once
 
@@ -39,8 +39,8 @@ struct VolunteerCoreConfig {
   bool once = false;  // exit when a run ends
   Millis retry_first{500};
   Millis retry_longest{30'000};
-  Millis retry_keeping{1'000};  // the longest while it keeps shards, so as not to come too late
-  // After that without a master it has most likely ended: the memory is given back.
+  Millis retry_keeping{1'000};  // longest wait while it keeps shards: it must not come too late
+  // The volunteer gives its shards' memory back after this time without a master.
   Millis keep_alone{600'000};
   std::optional<Millis>
       give_up;  // exit when no master has been reached for this time; unset: never
@@ -48,7 +48,7 @@ struct VolunteerCoreConfig {
   Millis leave_grace{30'000};          // how long a hand-over may take before it goes anyway
   std::optional<Instant> until;        // its time here ends then, and it has gone; unset: never
   std::uint32_t chunks_in_flight = 8;  // over all shards that are loading
-  // While messages of this size wait for the executor, no more are to be read.
+  // Nothing is read from the link while messages of this size wait for the executor.
   std::size_t work_bytes_max = std::size_t{256} << 20;
   std::uint32_t commit_parts_in_flight = kCommitPartsInFlight;
   std::uint64_t seed = 1;  // of the back-off's jitter
@@ -58,12 +58,12 @@ class VolunteerCore {
  public:
   explicit VolunteerCore(VolunteerCoreConfig config);
 
-  // Effects are to be performed in order. After Exit nothing more comes out.
+  // Returns the effects in the order in which they are to be performed; none after Exit.
   Effects handle(Event event, Instant now);
 
   [[nodiscard]] Snapshot snapshot() const;
 
-  // Pieces of work that have not been started.
+  // Pieces of work that have not begun.
   [[nodiscard]] std::size_t work_waiting() const { return work_.size(); }
 
   // Whether the executor may compute now. Asked after every event.
@@ -74,7 +74,7 @@ class VolunteerCore {
     return phase_ == Phase::kActive && replies_.empty();
   }
 
-  // Whether what the master sends is to be read now. Asked after every event.
+  // Whether messages are to be read now. Asked after every event.
   [[nodiscard]] bool wants_more() const { return work_bytes_ < config_.work_bytes_max; }
 
  private:
@@ -85,7 +85,7 @@ class VolunteerCore {
     kActive,
     kClosing,
     kResting,   // paused, without a connection
-    kFinished,  // the run is complete: it looks for no other
+    kFinished,  // the run is complete; it looks for no other
     kDone,
   };
 
@@ -96,11 +96,11 @@ class VolunteerCore {
     bool keeps_shards = true;  // hand_over_at has not come
   };
 
-  // The hand-over of all shards, under way or due at the next Welcome.
+  // A hand-over of all shards that is under way, or due at the next Welcome.
   struct Leave {
     Instant by{};
     std::string reason;
-    bool is_final = true;  // the program ends; otherwise it rests
+    bool is_final = true;  // the program ends afterwards; otherwise it rests
   };
 
   // A shard whose chunks are being fetched.
@@ -111,26 +111,26 @@ class VolunteerCore {
     std::map<std::uint32_t, ShardRows> base_chunks;  // kept in case the connection breaks
   };
 
-  // A piece of work that waits.
+  // A waiting piece of work.
   struct Piece {
     Work work;
     std::size_t bytes = 0;  // on the wire
   };
 
-  // This process, or its machine, did nothing for a while and knew nothing of it.
+  // A time in which the process or its machine stood still.
   struct Freeze {
     Micros lasted{};
     Instant end{};
   };
 
-  // Chunks that a broken connection left behind.
+  // Chunks from a broken connection.
   struct Kept {
-    LeaseEpoch epoch{};  // of the lease they were loaded under
+    LeaseEpoch epoch{};  // of the lease under which they were loaded
     RoundIndex base_round = 0;
     std::map<std::uint32_t, ShardRows> chunks;
   };
 
-  // Shown while it is connected (volunteer_core.cpp).
+  // The view while connected (volunteer_core.cpp).
   [[nodiscard]] std::pair<Snapshot::Phase, std::string> active_view() const;
   [[nodiscard]] std::string retry_sentence() const;
 
@@ -162,32 +162,33 @@ class VolunteerCore {
   void on_message(Heartbeat& message);
   void on_message(Goodbye& message);
 
-  // Thanks that the master of this run has signed for this volunteer are kept, others refused.
+  // Keeps thanks that this run's master has signed for this volunteer; refuses others.
   void take_thanks(const SignedThanks& thanks);
-  // False when the queue is full: the connection is over then, and every load with it.
+  // False when the queue is full: then the connection and all loads are over.
   bool queue_work(Work work, std::size_t bytes = 0);
   void start_work();
-  // Replies to work of the connection with this number, or why there are none.
+  // Sends the replies to work of this generation, or hangs up because of the error. Ignores earlier
+  // generations.
   void take(std::uint64_t generation, std::vector<Message>& replies,
             const std::optional<Error>& error);
   void request_chunks();
   void forget_shard(ShardId shard);
-  // Sends a reply now or, in the ordered lane, after those that wait.
+  // Sends an urgent reply now, and any other reply after the replies that wait.
   void send_in_order(Message message);
-  // Sends what waits, as far as the master takes it.
+  // Sends waiting replies as far as the master gives credit.
   void send_replies();
 
   // -- connection (volunteer_core.cpp)
   void say(Message message);
   void notice_freeze(Instant now);
-  // Why a connection ended, where it was this volunteer that stood still.
+  // The reason why a connection ended; names a freeze of this volunteer if there was one.
   [[nodiscard]] std::string explain_end(std::string reason) const;
   void retry_later(std::string why);
-  // Learns from the checkpoints that the master tells of how long a round takes.
+  // Measures the time of a round from the checkpoints in the master's news.
   void time_round(RoundIndex checkpoint);
-  // Leaves when a whole round and the hand-over would not fit into the time that is left.
+  // Leaves when the remaining time is too short for a round and the hand-over.
   void leave_in_time();
-  // Tells the master that it is there, and whether it is paused.
+  // Sends a heartbeat, which also tells whether the volunteer is paused.
   void say_heartbeat(std::uint64_t echoed_us);
   void stop_keeping();
   void end_pause_in_time();
@@ -203,9 +204,9 @@ class VolunteerCore {
 
   Phase phase_ = Phase::kRetrying;
   Instant phase_since_{};
-  Instant last_met_{};  // when a master last had this volunteer, or it did not look for one
+  Instant last_met_{};  // when it last had a master, or needed none
   Instant next_attempt_{};
-  std::string why_;                 // there is no connection
+  std::string why_;                 // why there is no connection
   std::optional<Service> service_;  // once the run is complete
   std::optional<SignedThanks> thanks_;
   std::string thanks_refused_;
@@ -219,10 +220,10 @@ class VolunteerCore {
   std::size_t message_bytes_ = 0;  // of the message being handled
   bool is_working_ = false;
 
-  // Commits that the master has no room for yet, and what was to follow them: of two rounds at
-  // most, since a master has no more open, or of the units that lanes have begun.
+  // Replies that wait: commits without credit, and the replies behind them. Bounded: a master has
+  // at most two rounds open; without a hidden layer, by the units that lanes have begun.
   std::deque<Message> replies_;
-  std::uint32_t commit_parts_ = 0;  // sent, and no credit has come for them
+  std::uint32_t commit_parts_ = 0;  // sent and not yet credited
 
   std::optional<ModelConfig> model_;
   std::string run_, purpose_;  // of the master's last Welcome
@@ -230,24 +231,25 @@ class VolunteerCore {
   Millis silence_{10'000};
   Instant last_heard_{};
   Instant last_said_{};
-  std::optional<Freeze> freeze_;  // the last one, until the master is known to know this session
+  // the last freeze, until a heartbeat shows that the session survived it
+  std::optional<Freeze> freeze_;
   std::map<ShardId, Load> loads_;
   std::set<std::pair<ShardId, std::uint32_t>> requested_;  // chunks on their way
   std::map<ShardId, Kept> kept_;
   std::set<ShardId> shards_;       // ready
   std::set<ShardId> kept_shards_;  // the executor has them from an earlier connection
-  bool has_announced_ = false;     // that it keeps some: an offer is due
+  bool has_announced_ = false;     // its Hello announced kept shards: an offer is due
   RoundIndex offer_checkpoint_ = 0;
   std::optional<RunNews> news_;
-  std::optional<RoundIndex> timed_checkpoint_;  // the last that this connection told of
+  std::optional<RoundIndex> timed_checkpoint_;  // the last checkpoint in this connection's news
   std::optional<Instant> checkpoint_since_;     // when it came, if that was seen
   std::deque<double> round_us_;                 // what the last rounds took
-  std::uint32_t memory_halvings_ = 0;  // of what is offered: so often there was less than that
+  std::uint32_t memory_halvings_ = 0;  // how often the offered memory was halved: it ran out
   std::uint64_t units_ = 0;
   std::uint64_t examples_ = 0;
-  std::uint64_t shard_examples_ = 0;  // less than the model has shards: examples for one of them
+  std::uint64_t shard_examples_ = 0;  // remainder: examples for one shard
   std::uint64_t downloaded_bytes_ = 0;
-  Micros served_{};     // while it was welcome, without the present connection
+  Micros served_{};     // while admitted, without the present connection
   Instant welcomed_{};  // of the present connection
 };
 

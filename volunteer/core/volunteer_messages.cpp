@@ -1,4 +1,4 @@
-// Messages of the master, and the work they lead to.
+// Messages from the master, and the work to which they lead.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace gleaner::volunteer {
 namespace {
 
-// More than a master within its limits ever has out with one volunteer.
+// More work than a master within its limits has out with one volunteer.
 constexpr std::size_t kWorkQueueMax = 8192;
 
 std::uint64_t examples_of_round(const RunPlan& plan, RoundIndex round) {
@@ -116,7 +116,7 @@ void VolunteerCore::on_message(LeaseGrant& grant) {
   std::erase_if(kept_, [&](const auto& kept) {
     return kept.second.base_round + kRoundsOpenMax < load.grant.base_round;
   });
-  // Chunks that an earlier connection brought of the same checkpoint need not come again.
+  // Chunks of the same checkpoint from an earlier connection need not come again.
   const auto kept = kept_.find(shard);
   if (kept != kept_.end() && kept->second.base_round == load.grant.base_round) {
     for (auto& [chunk, rows] : kept->second.chunks) {
@@ -167,7 +167,7 @@ void VolunteerCore::on_message(Revoke& revoke) {
   forget_shard(revoke.lease.shard);
   kept_shards_.erase(revoke.lease.shard);
   if (!queue_work(Message(revoke))) return;
-  // Chunks of other shards may have waited for those that do not come any more.
+  // Chunks of other shards may have waited for the revoked shard's chunks.
   request_chunks();
 }
 
@@ -219,7 +219,7 @@ void VolunteerCore::on_message(Heartbeat& heartbeat) {
   }
   const auto echoed = Instant(Micros(static_cast<std::int64_t>(heartbeat.echoed_us)));
   if (freeze_ && echoed >= freeze_->end) freeze_.reset();  // the session has survived it
-  // At once, so that the master learns the round trip.
+  // At once, so that the master can measure the round trip.
   say_heartbeat(heartbeat.echo_us);
 }
 

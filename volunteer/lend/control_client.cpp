@@ -18,7 +18,7 @@ Result<std::string> ControlClient::ask(const std::string& request) {
   for (std::size_t sent = 0; sent < line.size();) {
     const auto bytes = send_some(std::string_view(line).substr(sent));
     if (!bytes) return bytes.error();
-    // One that refuses has answered already, and hung up.
+    // A volunteer that refuses has answered already, and hung up.
     if (*bytes == 0) break;
     sent += *bytes;
   }

@@ -1,5 +1,5 @@
-// The asking end of the control socket, which is a named pipe under Windows. Blocks for a few
-// seconds at most.
+// The client end of the control socket; under Windows a named pipe. Blocks for a few seconds at
+// most.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace gleaner::volunteer {
 
-// Where a volunteer listens, at the first of these: what was given, else the folder that systemd
-// made for the service, the user's runtime folder, the cache folder. Nowhere where none of them is
-// known. Windows: what was given, else a pipe named after the user.
+// Where a volunteer tries to listen, first to last: the given path; otherwise the folder that
+// systemd made for the service, the user's runtime folder, the cache folder. Empty when all are
+// unknown. Windows: the given path, otherwise a pipe named after the user.
 std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder);
 
-// Where one that asks looks, first to last: the same, and then where the machine's service
+// Where a client asks, first to last: the same paths, then the path of the machine's service.
 // listens.
 std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder);
 
@@ -30,17 +30,17 @@ class ControlClient {
   ControlClient& operator=(ControlClient&& other) noexcept = delete;
   ~ControlClient();
 
-  // One line without its newline, and the answer's.
+  // Sends a line and returns the line of the answer; both without newline.
   Result<std::string> ask(const std::string& request);
 
  private:
   explicit ControlClient(std::intptr_t socket) : socket_(socket) {}
 
-  // Both return how many bytes moved; 0 when the volunteer has hung up.
+  // Return how many bytes moved; 0 when the volunteer has hung up.
   Result<std::size_t> send_some(std::string_view text);
   Result<std::size_t> receive_some(std::span<char> part);
 
-  std::intptr_t socket_ = -1;  // or a handle of Windows
+  std::intptr_t socket_ = -1;  // under Windows a handle
 };
 
 Result<std::string> ask_volunteer(const std::string& path, const std::string& request);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr timeval kPatience{5, 0};
 constexpr char kSocketName[] = "control";
-// That systemd makes for gleaner-volunteer.service, and a user's runtime folder holds.
+// The folder that systemd makes for gleaner-volunteer.service, also within a user's runtime folder.
 constexpr char kFolderName[] = "gleaner-volunteer";
 
 Error failure(const std::string& what) {

@@ -1,5 +1,6 @@
-// One who asks a volunteer: a line of JSON in, a line of JSON out, until it hangs up or falls
-// silent. `Stream` is what the system has for processes of one machine. I/O thread only.
+// A client's connection to the control socket: a line of JSON in, a line of JSON out, until the
+// client hangs up or falls silent. `Stream` is a local stream of the operating system. I/O thread
+// only.
 #pragma once
 
 #include <asio/buffer.hpp>
@@ -25,7 +26,7 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection<
  public:
   using All = std::set<std::shared_ptr<ControlConnection>>;
 
-  // Both references outlive this, which is in `all` until it ends.
+  // Both references outlive this. The connection is in `all` until it ends.
   ControlConnection(Stream stream, const ControlServer::Answer& answer, All& all)
       : stream_(std::move(stream)), timer_(stream_.get_executor()), answer_(answer), all_(all) {}
 
@@ -33,7 +34,7 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection<
 
   void start() { read(); }
 
-  // Says one thing and hangs up.
+  // Sends one line and hangs up.
   void refuse(std::string reply) { write(std::move(reply), true); }
 
   void close() {

@@ -39,7 +39,7 @@ struct ControlServer::Impl {
   Impl(asio::io_context& io, std::string path, Answer answer);
   ~Impl();
   void accept();
-  // When the process has no descriptors left, accepting fails at once, again and again.
+  // Waits before the next accept: without free descriptors accept fails at once, again and again.
   void accept_later();
 
   const std::string path_;

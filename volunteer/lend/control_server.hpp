@@ -1,6 +1,6 @@
 // The volunteer's end of the control socket: a line of JSON in, a line of JSON out. Only the same
-// user and root get an answer: the file says so (0600 in a folder 0700), and the kernel's word on
-// the peer is checked as well. I/O thread only.
+// user and root get an answer: file permissions (0600 in a folder 0700) and a check of the peer's
+// user enforce this. I/O thread only.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -14,10 +14,10 @@ namespace gleaner::volunteer {
 
 class ControlServer {
  public:
-  // From a request's line to its answer's, both without the newline.
+  // Maps the line of a request to the line of its answer, both without newline.
   using Answer = std::function<std::string(const std::string& request)>;
 
-  // A socket that a dead process left behind is replaced; one that is answered is an error.
+  // Replaces a socket that a dead process left behind. An error when a live process answers on it.
   static Result<std::unique_ptr<ControlServer>> listen(asio::io_context& io, std::string path,
                                                        Answer answer);
   // Removes the socket.

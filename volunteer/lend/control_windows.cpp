@@ -1,5 +1,5 @@
-// Both ends of the volunteer's control socket where that is a named pipe. Its list of rights lets
-// its own user, administrators and the system ask, and nobody over the network.
+// Both ends of the volunteer's control pipe under Windows. Its access list admits its own user,
+// administrators and the system, and nobody over the network.
 #include <winsock2.h>
 //
 #include <windows.h>
@@ -27,7 +27,7 @@ constexpr DWORD kPatienceMs = 5'000;
 constexpr DWORD kBufferBytes = 64 << 10;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
-// A path becomes the name of a pipe, which has no folders.
+// Turns a path into the name of a pipe, since pipes have no folders.
 std::wstring pipe_name(const std::string& path) {
   if (path.starts_with(kPipes)) return os::wide(path);
   std::string name = path;
@@ -40,7 +40,7 @@ Error failure(const std::string& what, DWORD error) {
   return {ErrorCode::kIo, fmt::format("{}: {}", what, os::error_words(error))};
 }
 
-// Waits for a transfer that has begun; an error of the system's, or 0.
+// Waits for a transfer that has begun. Returns a system error, or 0.
 DWORD await(HANDLE pipe, OVERLAPPED& transfer, bool is_done, DWORD& bytes) {
   if (!is_done && GetLastError() != ERROR_IO_PENDING) return GetLastError();
   if (WaitForSingleObject(transfer.hEvent, kPatienceMs) != WAIT_OBJECT_0) {
@@ -51,7 +51,7 @@ DWORD await(HANDLE pipe, OVERLAPPED& transfer, bool is_done, DWORD& bytes) {
   return GetOverlappedResult(pipe, &transfer, &bytes, TRUE) != 0 ? 0 : GetLastError();
 }
 
-// An event that a transfer sets.
+// Owns the event that a transfer sets.
 struct Done {
   Done() : transfer{} { transfer.hEvent = CreateEventW(nullptr, TRUE, FALSE, nullptr); }
 
@@ -81,7 +81,7 @@ std::vector<std::string> paths_to_ask(const std::string& given, const std::strin
 Result<ControlClient> ControlClient::connect(const std::string& path) {
   const std::wstring name = pipe_name(path);
   for (;;) {
-    // Whoever listens there may learn who asks, and not act in that name.
+    // The listener may identify this process, but not act in its name.
     const HANDLE pipe = CreateFileW(
         name.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr, OPEN_EXISTING,
         FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION, nullptr);
@@ -126,7 +126,7 @@ struct ControlServer::Impl {
 
   Impl(asio::io_context& io, std::string path, Answer answer)
       : io_(io), path_(std::move(path)), answer_(std::move(answer)), next_(io), pause_(io) {
-    // The pipe's owner, who is the user that made it; the others.
+    // The list: the pipe's owner, who is the user that made it; administrators; the system.
     (void)ConvertStringSecurityDescriptorToSecurityDescriptorW(
         L"D:P(A;;GA;;;OW)(A;;GA;;;BA)(A;;GA;;;SY)", SDDL_REVISION_1, &rights_, nullptr);
   }
@@ -142,7 +142,7 @@ struct ControlServer::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Makes the place for the next one who asks; an error of the system's, or 0.
+  // Makes a pipe instance for the next client. Returns a system error, or 0.
   DWORD make_place(bool is_first) {
     SECURITY_ATTRIBUTES owner_only{sizeof(SECURITY_ATTRIBUTES), rights_, FALSE};
     const DWORD first = is_first ? FILE_FLAG_FIRST_PIPE_INSTANCE : 0;
@@ -184,7 +184,7 @@ struct ControlServer::Impl {
     open_again();
   }
 
-  // All places may be taken: then again soon.
+  // All instances may be in use: tries again soon.
   void open_again() {
     if (make_place(false) == 0) return accept();
     pause_.expires_after(kAcceptPause);
@@ -200,7 +200,7 @@ struct ControlServer::Impl {
   asio::windows::stream_handle next_;
   asio::steady_timer pause_;
   Connection::All connections_;
-  // Waits that have begun may end after this has.
+  // Callbacks of waits may come after this object has ended.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr char kUnit[] = "gleaner-volunteer.service";
 
 Result<void> keep(const std::string& line, const std::string& file) {
-  std::error_code ignored;  // the write says what is wrong
+  std::error_code ignored;  // the write reports the error
   std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);
   return write_secret_file(file, line + "\n", SecretFile::kReplaced);
 }
@@ -63,7 +63,7 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
                       "  systemctl enable --now {}\n",
                       kUnit);
   }
-  // A service that runs takes a new line only when it starts again.
+  // A running service takes a new line only when it restarts.
   if (!place.run({"systemctl", "enable", "--quiet", kUnit}) ||
       !place.run({"systemctl", "restart", kUnit})) {
     return Error{ErrorCode::kIo,

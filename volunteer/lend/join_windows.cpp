@@ -17,14 +17,14 @@
 namespace gleaner::volunteer {
 namespace {
 
-// Windows starts each command there when the user logs in.
+// Windows starts each command under this key when the user logs in.
 constexpr wchar_t kAtLogon[] = LR"(Software\Microsoft\Windows\CurrentVersion\Run)";
 constexpr wchar_t kName[] = L"Gleaner volunteer";
-// In the place of the line: the one that is kept. The entry in the Start menu says it too, and then
-// there may be none.
+// Stands for the stored line in a command. The Start menu's entry uses it even if no line is
+// stored.
 constexpr char kKept[] = "kept";
 
-// Starts a program without a window, which goes on after this one.
+// Starts a program without a window. It outlives this one.
 bool start(const std::vector<std::string>& command) {
   std::wstring line = os::command_line(command);
   STARTUPINFOW how{};
@@ -40,7 +40,7 @@ bool start(const std::vector<std::string>& command) {
   return true;
 }
 
-// Both return an error of the system's, or 0.
+// Both return a system error, or 0.
 
 LSTATUS start_at_logon(const std::vector<std::string>& command) {
   const std::wstring line = os::command_line(command);
@@ -52,7 +52,7 @@ LSTATUS start_no_more() {
   return RegDeleteKeyValueW(HKEY_CURRENT_USER, kAtLogon, kName);
 }
 
-// Asks the volunteer that runs to hand over and end; whether there was one.
+// Asks the running volunteer to hand over and end. Returns whether one runs.
 bool finish() {
   const auto paths = control_paths("", "");
   return ask_volunteer(paths.front(), R"({"verb":"finish"})").ok();
@@ -62,7 +62,7 @@ bool runs() {
   return ControlClient::connect(control_paths("", "").front()).ok();
 }
 
-// The line that was kept for the service, or else for this user.
+// The line that was stored for the service, otherwise for this user.
 std::string kept_line(const std::string& file) {
   constexpr std::size_t kBytesMax = 1024;
   for (const std::string& each : {service_line_file(), file}) {
@@ -78,7 +78,7 @@ Error not_allowed() {
           "window that was opened with \"Run as administrator\""};
 }
 
-// Returns what it did; nothing where there was nothing to undo.
+// Returns what it did; empty when there was nothing to undo.
 Result<std::string> leave_logon(const std::string& file) {
   const bool was_running = finish();
   const bool was_at_logon = start_no_more() == 0;
@@ -119,7 +119,7 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
                  "Windows does not start the volunteer: " + os::error_words(GetLastError())};
   };
   const std::vector<std::string> icon = {own_path(), "session-helper"};
-  std::error_code ignored;  // a write says what is wrong
+  std::error_code ignored;  // a write reports the error
   if (line == kKept && place.is_root) line = kept_line(file);
   if (line == kKept && std::filesystem::exists(file, ignored)) {
     if (!runs() && !place.run(command)) return cannot_start();
@@ -157,7 +157,7 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
     return Error{ErrorCode::kIo, "Windows does not take a command for every logon: " +
                                      os::error_words(static_cast<unsigned long>(error))};
   }
-  // One that runs has the line of before.
+  // A running volunteer has the old line.
   if (finish()) (void)wait_until([] { return !runs(); });
   if (!place.run(command)) return cannot_start();
   (void)place.run(icon);

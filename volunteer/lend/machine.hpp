@@ -1,5 +1,5 @@
-// The state of the machine apart from who uses it: power, heat, memory, pressure, and whether it is
-// a whole machine at all. Stateless; any thread.
+// The state of the machine, apart from its users: power, heat, memory, pressure, and whether the
+// process has the whole machine. Stateless; any thread.
 #pragma once
 
 #include <cstdlib>
@@ -16,7 +16,7 @@
 
 namespace gleaner::volunteer {
 
-// Paths of what a folder holds; empty where it cannot be read.
+// Paths of a folder's entries; empty when the folder cannot be read.
 inline std::vector<std::filesystem::path> entries_of(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
   std::error_code error;
@@ -29,22 +29,22 @@ inline std::vector<std::filesystem::path> entries_of(const std::string& folder) 
 
 class Machine {
  public:
-  // The value of an environment variable; nullptr where it is not set.
+  // The value of an environment variable; nullptr when it is not set.
   using Environment = std::function<const char*(const char*)>;
 
-  // `root` stands before /proc, /sys and /run; empty on a real machine.
+  // `root` is a prefix of /proc, /sys and /run; empty on a real machine.
   Machine(std::string root, Environment environment)
       : root_(std::move(root)), environment_(std::move(environment)) {}
 
-  // Fills in everything but the use by people, the metered network and the day's traffic.
+  // Fills in all readings but use by people, the metered network and the day's traffic.
   void read(Readings& readings) const;
 
   [[nodiscard]] std::string confinement() const;
   [[nodiscard]] std::optional<bool> on_battery() const;
   [[nodiscard]] std::optional<double> celsius() const;
   [[nodiscard]] std::optional<std::uint64_t> memory_bytes() const;
-  // Pressure in the control groups beside this process's own and those that hold it.
-  // The pressure of the machine as a whole counts this process's own threads, which wait by choice.
+  // Pressure in the control groups beside this process's groups. The machine's total would count
+  // this process's own threads, which wait by choice.
   [[nodiscard]] std::optional<double> cpu_pressure() const;
   [[nodiscard]] std::optional<double> memory_pressure() const;
   [[nodiscard]] bool has_display() const;
@@ -54,26 +54,24 @@ class Machine {
   const Environment environment_;
 };
 
-// Makes the kernel treat the whole control group of this process as idle, if the group is its own:
-// nothing else is in it, and it may be written.
+// Makes the kernel treat this process's control group as idle, if nothing else is in the group and
+// the group may be written.
 void give_way_as_group(const std::string& root);
 
-// Minutes of the local time from Monday at midnight, for seconds since 1970.
+// Minutes of local time since Monday at midnight, for seconds since 1970.
 std::uint32_t minute_of_week(std::int64_t wall_seconds);
 
-// Giving way to programs of other sessions.
-
-// While it lives, the session of this process (setsid(2)) gives way to others as `nice` says, from
-// 0 to 19. Linux shares processors among sessions first, and then among the threads of each
-// (autogroups, sched(7)): idle threads in a session of their own would take as much as all that a
-// person runs in another. A service whose control group has a share of its own is not concerned.
+// While it lives, the session of this process (setsid(2)) runs at niceness `nice`, from 0 to 19.
+// Linux shares processors among sessions first, and then among the threads of each (autogroups,
+// sched(7)): without this, idle threads in a session of their own would take as much as all
+// programs of another session. Has no effect on a service whose control group has its own share.
 // One thread.
 class QuietSession {
  public:
-  // `root` is empty, but for tests. Does nothing where the session gives way as far already, and
-  // where the kernel does not group by sessions.
+  // `root` is empty outside tests. Does nothing when the session's niceness is as high already, or
+  // when the kernel does not group by sessions.
   QuietSession(const std::string& root, int nice);
-  // The session is as before: the terminal in which the program was started goes on.
+  // Restores the session: its terminal outlives this program.
   ~QuietSession();
   QuietSession(const QuietSession&) = delete;
   QuietSession& operator=(const QuietSession&) = delete;

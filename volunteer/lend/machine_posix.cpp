@@ -18,7 +18,7 @@ std::optional<bool> Machine::on_battery() const {
   for (const auto& supply : entries_of(root_ + "/sys/class/power_supply")) {
     const std::string folder = supply.string();
     const std::string type = read_text_file(folder + "/type").value_or("");
-    // The battery of a mouse says nothing of the machine.
+    // The battery of a device, for instance a mouse, is not the machine's.
     if (read_text_file(folder + "/scope").value_or("") == "Device") continue;
     if (type == "Mains" || type == "USB") {
       if (read_text_file(folder + "/online").value_or("0") == "1") return false;

@@ -10,7 +10,7 @@ std::optional<bool> Machine::on_battery() const {
   return status.ACLineStatus == 0;
 }
 
-// Windows tells the temperature to administrators alone.
+// Windows shows the temperature to administrators alone.
 std::optional<double> Machine::celsius() const {
   return std::nullopt;
 }
@@ -22,7 +22,8 @@ std::optional<std::uint64_t> Machine::memory_bytes() const {
   return status.ullAvailPhys;
 }
 
-// Windows has no figure for how long programs wait: threads of ours have the lowest priority there.
+// Windows has no figure for how long programs wait. This program's threads have the lowest priority
+// there.
 std::optional<double> Machine::cpu_pressure() const {
   return std::nullopt;
 }
@@ -31,7 +32,7 @@ std::optional<double> Machine::memory_pressure() const {
   return std::nullopt;
 }
 
-// In session 0 there are services alone; every other one has a desktop.
+// Session 0 has only services; every other session has a desktop.
 bool Machine::has_display() const {
   DWORD session = 0;
   return ProcessIdToSessionId(GetCurrentProcessId(), &session) != 0 && session != 0;

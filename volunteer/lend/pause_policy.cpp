@@ -9,7 +9,7 @@
 namespace gleaner::volunteer {
 namespace {
 
-// A limit has to be undercut by this before harm counts as over.
+// How far below its limit a reading must fall before the harm counts as over.
 constexpr double kCelsiusBelow = 10;
 constexpr double kPressureBelow = 0.5;
 constexpr double kNoPressureLimit = 100;
@@ -59,7 +59,7 @@ When PausePolicy::when(const Readings& readings) const {
 
 Verdict PausePolicy::decide(const Readings& readings, Instant now) {
   has_seen_desktop_ = has_seen_desktop_ || readings.has_desktop;
-  // Harm is weighed every time, whatever else holds, so that its calm is counted.
+  // Weighs harm first and always, so that its time of calm is counted.
   std::optional<Verdict> harm = harmful(readings, now);
   if (auto verdict = asked(readings, now)) return *verdict;
   if (auto verdict = forbidden(readings, now)) return *verdict;
@@ -151,7 +151,7 @@ std::optional<Verdict> PausePolicy::harmful(const Readings& readings, Instant no
 bool PausePolicy::is_short_of_memory(const Readings& readings, Instant now) {
   const std::uint64_t available = readings.memory_bytes.value_or(~std::uint64_t{0} >> 1);
   const bool is_short = readings.confinement.empty() && available < rules_.free_memory_bytes;
-  // The memory that a pause gives back would be taken again at once.
+  // Work would take back at once the memory that the pause gives back.
   if (is_short) held_at_memory_pause_ = std::max(held_at_memory_pause_, readings.held_bytes);
   const std::uint64_t taken_again =
       held_at_memory_pause_ - std::min(held_at_memory_pause_, readings.held_bytes);

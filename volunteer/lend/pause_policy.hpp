@@ -1,11 +1,10 @@
-// Whether the machine may be used now: from readings to a verdict with one reason. Everything that
-// a guest decides is decided here. Pure: time is an argument, and there is no file, clock or
-// thread.
+// Decides whether the machine may be used now: from readings to a verdict with one reason. Pure:
+// time is an argument, and there is no file, clock or thread.
 //
 // Invariants
 // - A pause has exactly one reason, and says when it may end.
-// - Where use matters, one source that is in use or cannot tell is enough for a pause.
-// - A pause for harm (heat, memory, others that wait) ends only after a time of calm.
+// - Where use matters, a single source that reports use or cannot tell causes a pause.
+// - A pause for harm (heat, memory, waiting programs) ends only after a time of calm.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace gleaner::volunteer {
 
 enum class When : std::uint8_t { kAlways, kIdle, kSchedule };
 
-// The rules that a person has allowed.
+// Rules that the owner has set.
 struct Rules {
   std::optional<When> when;  // unset: idle where there is a desktop, else always
   LendingHours schedule;
@@ -33,7 +32,7 @@ struct Rules {
   double memory_pressure_max = 10;  // percent; 100: no limit
   std::optional<std::uint64_t> up_bytes_per_day;
   std::optional<std::uint64_t> down_bytes_per_day;
-  Millis calm{30'000};  // how long harm must be over
+  Millis calm{30'000};  // how long a harm must be over
 };
 
 enum class PauseReason : std::uint8_t {
@@ -58,24 +57,24 @@ const char* pause_reason_name(PauseReason reason);
 
 struct Verdict {
   PauseReason reason = PauseReason::kNone;
-  std::string why;               // "it runs on battery"; of work: why it may
+  std::string why;               // "it runs on battery"; while it works: why it may
   std::string ends;              // "when it is plugged in"; empty when it works
-  std::optional<Instant> until;  // the earliest end, where it is known
+  std::optional<Instant> until;  // the earliest end, if known
 
   [[nodiscard]] bool works() const { return reason == PauseReason::kNone; }
 
-  // Whether a person asked for it.
+  // Whether the owner asked for the pause.
   [[nodiscard]] bool is_asked() const {
     return reason == PauseReason::kAsked || reason == PauseReason::kSnoozed;
   }
 
-  // "paused by its owner", "paused: it runs on battery; until it is plugged in": for the master,
-  // whose clock may be another.
+  // "paused by its owner", "paused: it runs on battery; until it is plugged in". Names no time,
+  // since the master's clock may differ.
   [[nodiscard]] std::string pause_words() const {
     return is_asked() ? "paused " + why : "paused: " + sentence();
   }
 
-  // Whether it is known to end within `time`.
+  // Whether the pause is known to end within `time`.
   [[nodiscard]] bool ends_within(Micros time, Instant now) const {
     return until && *until - now <= time;
   }
@@ -93,22 +92,22 @@ class PausePolicy {
   // `now` never goes back.
   Verdict decide(const Readings& readings, Instant now);
 
-  // A person's word; it stands until another.
+  // The owner's command, until the next one.
   void ask_pause() { asked_ = true; }
 
   void ask_snooze(Instant until) { snoozed_until_ = until; }
 
-  // Takes both back. The other rules stay.
+  // Withdraws both commands. The other rules stay.
   void ask_resume() {
     asked_ = false;
     snoozed_until_.reset();
   }
 
-  // The value of `when` that applies here.
+  // The mode that applies to this machine.
   [[nodiscard]] When when(const Readings& readings) const;
 
  private:
-  // Something harmful that must be over for a while.
+  // A harm, which must be over for a while before its pause ends.
   class Harm {
    public:
     bool holds(bool is_bad, bool is_well, Instant now, Millis calm);

@@ -1,4 +1,4 @@
-// Readings of the machine at one moment, as the manners weigh them. Plain data.
+// Readings of the machine at one moment, from which the pause policy decides. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace gleaner::volunteer {
 
-// One source of news about use of the machine by people.
+// The knowledge of one source about people's use of the machine.
 struct UseReading {
   std::string source;               // "terminals", "logind"
-  std::optional<Instant> last_use;  // the latest that it knows of; nullopt: it cannot tell
+  std::optional<Instant> last_use;  // the latest known; nullopt: it cannot tell
   std::string detail;               // where that was, or why it cannot tell
 };
 
@@ -24,20 +24,21 @@ struct Readings {
   bool is_suspending = false;
   std::optional<bool> on_battery;
   std::optional<bool> is_metered;
-  std::optional<double> celsius;              // of the hottest part that says so
-  std::optional<std::uint64_t> memory_bytes;  // that programs could still get
-  std::optional<double> cpu_pressure;     // percent of 10 s in which others waited for a processor
-  std::optional<double> memory_pressure;  // percent of 10 s in which somebody waited for memory
+  std::optional<double> celsius;              // of the hottest part with a sensor
+  std::optional<std::uint64_t> memory_bytes;  // free for programs
+  // percent of 10 s in which other programs waited for a processor
+  std::optional<double> cpu_pressure;
+  std::optional<double> memory_pressure;  // percent of 10 s in which a program waited for memory
   std::uint32_t minute_of_week = 0;       // local time, from Monday at midnight
   std::uint64_t up_bytes = 0, down_bytes = 0;  // sent and received on this day
   std::uint64_t held_bytes = 0;                // memory that the shards take
 };
 
-// A way of telling whether people use the machine.
+// A way to tell whether people use the machine.
 class UseSource {
  public:
   virtual ~UseSource() = default;
-  // Nullopt where the machine has nothing of the kind. `now` never goes back.
+  // Nullopt when the machine has no such source. `now` never goes back.
   virtual std::optional<UseReading> read(Instant now) = 0;
 };
 

@@ -29,7 +29,7 @@ struct Range {
   std::uint32_t last = 0;
 };
 
-// "mon-fri" or "mon"; "sat-mon" goes around the week's end.
+// "mon-fri" or "mon". "sat-mon" crosses the end of the week.
 std::optional<Range> days_of(const std::string& text) {
   const std::size_t dash = text.find('-');
   const auto first = day_of(std::string_view(text).substr(0, dash));
@@ -78,7 +78,7 @@ std::optional<std::int64_t> local_time(const std::string& text) {
   time.tm_isdst = -1;
   const std::tm asked = time;
   const std::time_t seconds = std::mktime(&time);
-  // It moves a time that does not exist, such as 30 February, to one that does.
+  // mktime moves a time that does not exist, such as 30 February, to an existing one.
   const bool exists = time.tm_year == asked.tm_year && time.tm_mon == asked.tm_mon &&
                       time.tm_mday == asked.tm_mday && time.tm_hour == asked.tm_hour &&
                       time.tm_min == asked.tm_min && time.tm_sec == asked.tm_sec;

@@ -16,8 +16,8 @@ inline constexpr std::uint32_t kMinutesPerWeek = 7 * kMinutesPerDay;
 
 class LendingHours {
  public:
-  // "mon-fri 20:00-07:00, sat-sun 00:00-24:00": days, then hours; hours that end before they begin
-  // go on into the next day. Empty text is no hour at all.
+  // Parses "mon-fri 20:00-07:00, sat-sun 00:00-24:00": days, then hours. Hours that end before they
+  // begin go on into the next day. Empty text allows no hour.
   static Result<LendingHours> parse(const std::string& text);
 
   // Minutes count from Monday at midnight and are taken modulo a week.
@@ -32,14 +32,14 @@ class LendingHours {
   std::bitset<kMinutesPerWeek> minutes_;
 };
 
-// When the time that a machine is lent for ends, as people and batch systems write it. Pure: any
+// The end of the time for which a machine is lent, as people and batch systems write it. Pure: any
 // thread.
 
 // "90s", "30 min", "2 hours", "1d", "1h 30m"; a number alone is minutes. From a second to 30 days.
 std::optional<Millis> parse_duration(const std::string& text);
 
-// Seconds since 1970 of "4h" after `now`, of "2026-11-26T07:00" in local time, with or without
-// seconds, and of "@1795676400". The error says what may stand there.
+// Parses "4h" (after `now`), "2026-11-26T07:00" in local time, with or without seconds, or
+// "@1795676400". Returns seconds since 1970. The error lists these forms.
 Result<std::int64_t> parse_until(const std::string& text, std::int64_t now);
 
 }  // namespace gleaner::volunteer

@@ -37,7 +37,7 @@ constexpr DWORD kStopMs = 60'000;
 
 using Work = std::function<int(std::vector<std::string>)>;
 
-// Windows hands nothing of ours to a service's functions.
+// Global, because Windows passes no data of ours to a service's functions.
 struct Service {
   std::vector<std::string> arguments;
   const Work* work = nullptr;  // null in any other program
@@ -54,7 +54,7 @@ void report(DWORD state, int status = 0) {
   SERVICE_STATUS facts{};
   facts.dwServiceType = SERVICE_WIN32_OWN_PROCESS;
   facts.dwCurrentState = state;
-  // Before a shutdown there is still a network to hand the shards over.
+  // Stops before the shutdown, while the network for the hand-over is still there.
   if (state == SERVICE_RUNNING) {
     facts.dwControlsAccepted = SERVICE_ACCEPT_STOP | SERVICE_ACCEPT_PRESHUTDOWN;
   }
@@ -83,7 +83,7 @@ void end_before_it_began(int /*signal*/) {
 }
 
 void WINAPI service_main(DWORD /*count*/, wchar_t** /*arguments*/) {
-  // A console would end it when somebody logs off.
+  // With a console, the logoff of a user would end the service.
   (void)std::freopen("NUL", "w", stdout);
   (void)std::freopen("NUL", "w", stderr);
   (void)FreeConsole();
@@ -142,7 +142,7 @@ fs::path program_file() {
   return folder(CSIDL_PROGRAM_FILES, "Gleaner") / "gleaner-volunteer.exe";
 }
 
-// Deletes links in it, and not what they lead to.
+// Deletes links in the folder, but not their targets.
 void delete_folder(const fs::path& path) {
   const std::wstring list = path.wstring() + L'\0';
   SHFILEOPSTRUCTW job{};
@@ -155,12 +155,13 @@ void delete_folder(const fs::path& path) {
   });
 }
 
-// Keeps the line in a folder that Windows makes now, unless one is known to be ours already:
-// anybody may make folders beside it.
+// Stores the line in a new folder, unless the existing folder is known to be ours: anybody may make
+// folders there.
 Result<void> keep(const std::string& line, bool has_folder) {
   const fs::path path = data_folder();
   const std::string file = service_line_file();
-  // Administrators own it; the system, they, and the service change what is in it.
+  // Administrators own the folder. The system, administrators and the service may change its
+  // contents.
   PSECURITY_DESCRIPTOR made = nullptr;
   if (ConvertStringSecurityDescriptorToSecurityDescriptorW(
           L"O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1301bf;;;LS)", SDDL_REVISION_1, &made,
@@ -230,7 +231,7 @@ int run_as_started(std::vector<std::string> arguments, const Work& work) {
   std::_Exit(0);  // it has ended, though a thread may compute
 }
 
-// A service that ends without a word has failed, and is started again.
+// Windows restarts a service that ends without this report.
 void note_end(int status) {
   const bool is_final = status == static_cast<int>(ExitCode::kOk) ||
                         status == static_cast<int>(ExitCode::kUsage) ||

@@ -1,6 +1,7 @@
-// The service of Windows, which lends a machine also where nobody logs in: what join and leave do
-// as an administrator. It runs as LocalService, and only while it is joined is there anything of
-// it: a program in Program Files, and a folder that it shares with administrators alone.
+// The Windows service, which lends a machine also while nobody is logged in. join and leave install
+// and remove it when an administrator runs them. It runs as LocalService. Its program in Program
+// Files and its folder, which only it and administrators may open, exist only while it is
+// installed.
 #pragma once
 
 #include <functional>
@@ -10,23 +11,23 @@
 
 namespace gleaner::volunteer {
 
-// Where this program is.
+// The path of this program.
 std::string own_path();
 
-// Asks until it is true, for a minute at most; whether it is.
+// Polls `is_done` for a minute at most. Returns whether it became true.
 bool wait_until(const std::function<bool()>& is_done);
 
 bool has_service();
 
-// Where the service's line is kept.
+// The file that holds the service's line.
 std::string service_line_file();
 
-// Keeps the line, and starts the service now and with the machine, with this program; one that runs
-// is stopped before.
+// Stores the line, and starts the service with this program, now and with the machine. Stops a
+// running service first.
 Result<void> install_service(const std::string& line);
 
-// Stops the service, which hands the shards over, and deletes all that install_service() and the
-// service have made.
+// Stops the service, which hands the shards over, and deletes everything that install_service() and
+// the service have made.
 Result<void> remove_service();
 
 }  // namespace gleaner::volunteer

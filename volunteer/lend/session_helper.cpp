@@ -20,7 +20,7 @@ namespace {
 constexpr int kPaceMs = 100;
 constexpr Millis kReport{1'000};
 
-// The functions that are needed of both libraries; null where a library lacks one.
+// Functions of both libraries; null if the library lacks one.
 struct X11 {
   decltype(&XOpenDisplay) open_display = nullptr;
   decltype(&XCloseDisplay) close_display = nullptr;
@@ -95,7 +95,7 @@ Error help_session(const std::vector<std::string>& control_paths) {
   unsigned long idle_before = 0;
   while (x.query_info(display, DefaultRootWindow(display), info.get()) != 0) {
     const Instant now = monotonic_now();
-    // Less than before: there was input since.
+    // A shorter idle time means input since the last query.
     if (info->idle < idle_before || now - reported >= kReport) {
       const nlohmann::json report = {
           {"verb", "session"}, {"session", session}, {"idle_ms", info->idle}};

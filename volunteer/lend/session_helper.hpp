@@ -1,6 +1,6 @@
-// Runs in an X11 session and tells the volunteer of input there, ten times a second when there is
-// any, else once a second. For sessions whose desktop does not tell logind. Windows tells of its
-// sessions itself: there it shows the volunteer's icon.
+// Reports input in an X11 session to the volunteer: ten times a second while there is input,
+// otherwise once a second. For sessions whose desktop does not report to logind. Under Windows it
+// shows the volunteer's icon instead, since Windows reports its sessions itself.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace gleaner::volunteer {
 
-// Returns when the session or the volunteer is gone, and why. The X11 libraries are loaded when it
-// begins, so that a server without them can run a volunteer.
+// Returns when the session or the volunteer is gone, with the reason. Loads the X11 libraries when
+// it begins, so that a server without them can run a volunteer.
 Error help_session(const std::vector<std::string>& control_paths);
 
 }  // namespace gleaner::volunteer

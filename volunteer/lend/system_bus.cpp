@@ -35,15 +35,13 @@ constexpr std::uint64_t kCallUs = 1'000'000;
 
 // clang-format on
 
-// They are loaded while the program runs: a machine without that library runs the same program, and
-// learns less of its owner.
+// Loaded at run time: without libsystemd the program runs too, and learns less of its owner.
 struct BusLibrary {
 #define BUS_MEMBER(name) decltype(&sd_bus_##name) name = nullptr;
   BUS_FUNCTIONS(BUS_MEMBER)
 #undef BUS_MEMBER
 
-  // nullopt where the system's loader does not find `file`, or a function in it. What is loaded
-  // stays loaded.
+  // Nullopt when the loader does not find `file` or a function in it. The library stays loaded.
   static std::optional<BusLibrary> load(const char* file) {
     void* library = dlopen(file, RTLD_NOW);
     if (library == nullptr) return std::nullopt;
@@ -81,7 +79,7 @@ struct BusError {
 
   ~BusError() { library.error_free(&error); }
 
-  // Nobody has the name, or nobody can start who would.
+  // Nobody owns the name, and nothing can be started that would.
   [[nodiscard]] bool is_absence() const {
     return library.error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 ||
            library.error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) != 0;
@@ -134,7 +132,7 @@ struct SystemBus::Impl {
   std::optional<bool> is_metered;
   int sleep_lock = -1;
   std::map<std::string, Instant> locked_at;  // sessions
-  // From the last answer: use that goes on, or when the last was; nullopt: unknown.
+  // From the last answer: present use, or the last use; nullopt: unknown.
   bool is_in_use = false;
   Instant seen_in_use{};
   std::optional<Instant> last_use;
@@ -142,7 +140,7 @@ struct SystemBus::Impl {
 
   ~Impl() { let_sleep(); }
 
-  // logind's folder of sessions says that it runs.
+  // logind runs if its folder of sessions exists.
   [[nodiscard]] std::optional<UseReading> without_library() const {
     std::error_code ignored;
     if (!std::filesystem::exists(options.root + "/run/systemd/sessions", ignored)) {
@@ -157,7 +155,7 @@ struct SystemBus::Impl {
     sleep_lock = -1;
   }
 
-  // Holds sleep up, as far as logind allows, so that shards can be handed over first.
+  // Delays sleep as long as logind allows, so that shards can be handed over first.
   void delay_sleep() {
     if (sleep_lock >= 0) return;
     BusError error(*library);
@@ -206,7 +204,7 @@ struct SystemBus::Impl {
     delay_sleep();
   }
 
-  // Signals that have come. The bus may be gone afterwards.
+  // Takes in signals. The bus may be gone afterwards.
   void take_signals() {
     while (true) {
       const int progress = library->process(bus.get(), nullptr);
@@ -296,7 +294,7 @@ struct SystemBus::Impl {
     locked_at = std::move(locked);
   }
 
-  // It may have ended just now; until that is known it counts as unknown.
+  // The session may have just ended. Until that is known, its use counts as unknown.
   void know_nothing(const char* session) {
     last_use.reset();
     if (!is_in_use) detail = std::string("logind does not describe session ") + session;
@@ -329,7 +327,7 @@ std::optional<UseReading> SystemBus::read(Instant now) {
   if (!state.has_seen_login) return std::nullopt;
   if (state.is_in_use) state.seen_in_use = now;
   if (!state.last_use && !state.is_in_use) return UseReading{"logind", std::nullopt, state.detail};
-  // Use that has just ended, a film for instance, leaves no trace in what logind says of the past.
+  // logind forgets a use that has just ended, for instance a film. `seen_in_use` remembers it.
   return UseReading{"logind", std::max(state.last_use.value_or(Instant{}), state.seen_in_use),
                     state.detail};
 }

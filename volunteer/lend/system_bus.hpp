@@ -1,9 +1,9 @@
-// Reads the system's message bus: logind of sessions, of what keeps the machine awake and of
-// its sleep; NetworkManager of metered networks. Calls block for a second at most: use it from a
-// thread that nobody waits for. One thread.
+// Reads the system's message bus: sessions, idle inhibitors and sleep from logind; metered networks
+// from NetworkManager. Calls block for a second at most: use it on a thread for which nobody waits.
+// One thread.
 //
-// Only graphical sessions count here, since the terminals tell of the others (watch.hpp). One
-// that is locked has not been used since then. What blocks the idle state, a film for instance, is
+// Only graphical sessions count here, since watch.hpp reads the terminals. A locked session has not
+// been used since it was locked. An inhibitor of the idle state, for instance a film, counts as
 // use. Where libsystemd is missing, a logind that runs is one that cannot tell.
 #pragma once
 
@@ -20,9 +20,9 @@ namespace gleaner::volunteer {
 class SystemBus : public UseSource {
  public:
   struct Options {
-    // Sessions, by logind's names, that are left to those who tell of them. May be empty.
+    // Sessions, by logind's names, that other sources report. May be empty.
     std::function<std::set<std::string>()> told_elsewhere;
-    std::string root;  // before the paths of the machine's files
+    std::string root;  // prefix of the machine's files
     std::string library = "libsystemd.so.0";
   };
 
@@ -31,7 +31,7 @@ class SystemBus : public UseSource {
   SystemBus(const SystemBus&) = delete;
   SystemBus& operator=(const SystemBus&) = delete;
 
-  // Takes in signals; asks again where one came, and every few seconds.
+  // Takes in signals. Asks again after a signal and every few seconds.
   std::optional<UseReading> read(Instant now) override;
 
   // As of the last read().
@@ -39,7 +39,7 @@ class SystemBus : public UseSource {
   [[nodiscard]] bool has_desktop() const;
   [[nodiscard]] std::optional<bool> is_metered() const;
 
-  // The machine may go to sleep now. Until then, once it wants to, logind waits a few seconds.
+  // Lets the machine go to sleep. Without this call logind delays sleep for a few seconds.
   void allow_sleep();
 
  private:

@@ -1,4 +1,4 @@
-// News of Windows about its sessions and its sleep, in the place of Linux's system bus.
+// Windows reports sessions and sleep here, in place of Linux's system bus.
 #include <windows.h>
 //
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 namespace gleaner::volunteer {
 namespace {
 
-// Windows waits for its callers for 2 s before it sleeps.
+// Windows gives programs 2 s before it sleeps.
 constexpr std::chrono::milliseconds kHandOver{1'800};
 constexpr Millis kAskNetwork{10'000};
 constexpr Millis kNobody = Millis::max();
@@ -40,7 +40,7 @@ DWORD own_session() {
   return session;
 }
 
-// Since the last key or movement in this process's session.
+// Time since the last input in this process's session.
 std::optional<Millis> idle_here() {
   LASTINPUTINFO input{sizeof(LASTINPUTINFO), 0};
   if (own_session() == 0 || GetLastInputInfo(&input) == 0) return std::nullopt;
@@ -54,7 +54,7 @@ bool is_screen_kept_on() {
          (state & ES_DISPLAY_REQUIRED) != 0;
 }
 
-// Asks Windows about a session; null where it does not tell.
+// Asks Windows about a session; null when it does not tell.
 template <typename Facts>
 std::unique_ptr<const Facts, void (*)(const Facts*)> ask_session(DWORD session,
                                                                  WTS_INFO_CLASS kind) {
@@ -65,8 +65,8 @@ std::unique_ptr<const Facts, void (*)(const Facts*)> ask_session(DWORD session,
           [](const Facts* facts) { WTSFreeMemory(const_cast<Facts*>(facts)); }};
 }
 
-// Since the last input; nullopt in a locked session, which nobody uses. In a session whose last
-// input is unknown, as at the console, somebody works.
+// Time since the session's last input. Nullopt in a locked session, which nobody uses. 0 where the
+// last input is unknown, as at the console.
 std::optional<Millis> idle_in(DWORD session) {
   const auto state = ask_session<SessionState>(session, kSessionState);
   if (state && state->flags == 0) return std::nullopt;
@@ -76,8 +76,8 @@ std::optional<Millis> idle_in(DWORD session) {
   return Millis((info->CurrentTime.QuadPart - info->LastInputTime.QuadPart) / 10'000);
 }
 
-// The least idle of the other sessions in which somebody works, near or far, or kNobody; nullopt
-// where Windows does not tell.
+// The shortest idle time of the other sessions, local or remote; kNobody without such sessions.
+// Nullopt when Windows does not tell.
 std::optional<Millis> idle_elsewhere() {
   WTS_SESSION_INFOW* sessions = nullptr;
   DWORD count = 0;
@@ -93,7 +93,7 @@ std::optional<Millis> idle_elsewhere() {
   return least;
 }
 
-// The service that knows is found again each time: that is rare, and it may have started again.
+// Looks the service up at each call: calls are rare, and the service may have restarted.
 std::optional<bool> ask_whether_metered() {
   static thread_local const HRESULT is_ready = CoInitializeEx(nullptr, COINIT_MULTITHREADED);
   INetworkCostManager* networks = nullptr;
@@ -188,7 +188,7 @@ bool SystemBus::is_suspending() const {
   return impl_->is_suspending;
 }
 
-// Somebody can log in, also where this is a service.
+// Somebody can always log in, even where this is a service.
 bool SystemBus::has_desktop() const {
   return true;
 }

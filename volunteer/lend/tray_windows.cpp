@@ -33,7 +33,7 @@ HICON make_disc(std::uint32_t colour) {
   constexpr int kSide = 16;
   constexpr std::uint32_t kOpaque = 0xff000000;
   std::array<std::uint32_t, kSide * kSide> pixels{};
-  std::array<std::uint8_t, kSide * kSide / 8> mask{};  // of what is transparent, for old systems
+  std::array<std::uint8_t, kSide * kSide / 8> mask{};  // marks transparent pixels for old systems
   for (int y = 0; y < kSide; ++y) {
     for (int x = 0; x < kSide; ++x) {
       const int across = 2 * x + 1 - kSide;
@@ -54,14 +54,14 @@ class Tray {
  public:
   explicit Tray(std::vector<std::string> paths) : paths_(std::move(paths)) {}
 
-  // False where this session has no desktop.
+  // False when this session has no desktop.
   bool open() {
     WNDCLASSW kind{};
     kind.lpfnWndProc = &on_message;
     kind.hInstance = GetModuleHandleW(nullptr);
     kind.lpszClassName = kClass;
     (void)RegisterClassW(&kind);
-    // Never shown; but a window of messages alone is not told when the desktop starts again.
+    // A hidden window. A message-only window would not learn that the desktop restarts.
     const HWND window = CreateWindowExW(0, kClass, L"", WS_POPUP, 0, 0, 0, 0, nullptr, nullptr,
                                         kind.hInstance, nullptr);
     if (window == nullptr) return false;

@@ -1,10 +1,10 @@
-// The volunteer's icon beside the clock, a program by itself (the verb session-helper), which asks
-// by the control pipe as every verb does. One thread.
+// The volunteer's icon in the Windows tray. A program of its own (the verb session-helper), which
+// sends verbs over the control pipe. One thread.
 #pragma once
 
 namespace gleaner::volunteer {
 
-// Ends the icon's program, where one runs in this session.
+// Ends the icon's program, if one runs in this session.
 void close_tray();
 
 }  // namespace gleaner::volunteer

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Millis kLookAgain{5'000};
 
-// Sensors send events without anybody's hand; they have no keys.
+// Devices without keys are sensors, which send events without any user.
 bool has_keys(int device) {
   unsigned long kinds = 0;
   if (ioctl(device, EVIOCGBIT(0, sizeof kinds), &kinds) < 0) return errno == ENOTTY;
@@ -60,7 +60,7 @@ void InputDevices::look_for_devices(Instant now) {
       continue;
     }
     open_.emplace(name, device);
-    // Nobody knows when it was last used, or somebody has just plugged it in.
+    // Its last use is unknown, or somebody has just plugged it in.
     last_use_ = now;
     last_device_ = name;
   }
@@ -100,11 +100,11 @@ std::optional<UseReading> Terminals::read(Instant now) {
     seen.accessed_ns = std::int64_t{facts.st_atim.tv_sec} * 1'000'000'000 + facts.st_atim.tv_nsec;
     const auto known = seen_.find(name);
     if (known == seen_.end()) {
-      // One that was there at the start may have been used long ago.
+      // A terminal from before the start may have been used long ago.
       const std::int64_t age_s = std::max<std::int64_t>(wall_seconds() - facts.st_atim.tv_sec, 0);
       seen.last_use = now - std::chrono::duration_cast<Micros>(std::chrono::seconds(age_s));
     } else {
-      // A change tells, whatever has been done to the wall clock.
+      // A changed time means use, whatever happened to the wall clock.
       const bool is_same = known->second.accessed_ns == seen.accessed_ns;
       seen.last_use = is_same ? known->second.last_use : now;
     }

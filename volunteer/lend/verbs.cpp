@@ -43,7 +43,7 @@ struct Flags {
   bool json = false;
 };
 
-// An error's sentence, or nothing.
+// Returns the sentence of an error, if any.
 std::optional<std::string> read_flags(const std::vector<std::string>& arguments, Flags& flags) {
   flags.verb = arguments[0];
   for (std::size_t i = 1; i < arguments.size(); ++i) {
@@ -57,7 +57,7 @@ std::optional<std::string> read_flags(const std::vector<std::string>& arguments,
     } else if (argument == "--json") {
       flags.json = true;
     } else if ((flags.verb == "snooze" || flags.verb == "join") && !argument.starts_with('-')) {
-      // "2 hours" is two words, and so is a command that was pasted whole.
+      // "2 hours" is two words. A pasted command is several.
       flags.operand += (flags.operand.empty() ? "" : " ") + argument;
     } else {
       return fmt::format("{} takes no '{}'", flags.verb, argument);
@@ -71,7 +71,8 @@ ExitCode fail(const std::string& sentence, ExitCode code) {
   return code;
 }
 
-// A word that is no verb is the master's address, which has a port: any other is a typing error.
+// The first word is a verb or the master's address, which has a port. Any other word is a typing
+// error.
 std::optional<ExitCode> fail_if_meant(const std::string& word) {
   if (word.starts_with('-') || word.find(':') != std::string::npos) return std::nullopt;
   std::vector<std::string> names;
@@ -81,7 +82,7 @@ std::optional<ExitCode> fail_if_meant(const std::string& word) {
   return fail(fmt::format("there is no verb '{}'{}", word, meant), ExitCode::kUsage);
 }
 
-// From the first place where somebody answers.
+// Asks at the first path where a volunteer answers.
 Result<std::string> ask_first(const Flags& flags, const std::string& request) {
   std::string tried;
   for (const std::string& path : paths_to_ask(flags.control, flags.cache)) {
@@ -103,7 +104,7 @@ std::string mebibytes(const Json& bytes) {
   return fmt::format("{:.1f} MiB", bytes.get<double>() / (1 << 20));
 }
 
-// Null is what nobody knows.
+// Null stands for unknown.
 std::string known(const Json& value, const char* if_true, const char* if_false,
                   const char* if_null) {
   return value.is_null() ? if_null : value.get<bool>() ? if_true : if_false;

@@ -1,5 +1,5 @@
-// Verbs that a person says to a running volunteer: gleaner-volunteer status, pause, resume, snooze
-// 2h, finish, log; and session-helper, which a graphical session runs.
+// Verbs for a running volunteer: gleaner-volunteer status, pause, resume, snooze 2h, finish, log;
+// and session-helper, which a graphical session runs.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,12 @@
 
 namespace gleaner::volunteer {
 
-// gleaner-volunteer join: a machine is lent from now on, by the service that Debian's package
-// brings.
+// gleaner-volunteer join lends a machine from now on, by the service of the Debian package.
 
-// Whether the master answers; an error says why it does not.
+// Whether the master answers; otherwise an error with the reason.
 using Reach = std::function<Result<void>(const MasterAddress&)>;
 
-// The machine as joining sees and changes it; tests put others in the place.
+// The machine as join() sees and changes it; tests substitute their own.
 struct JoinPlace {
   bool is_root = false;
   bool has_systemd = false;  // as the machine's init, and running
@@ -30,41 +29,40 @@ struct JoinPlace {
 
 JoinPlace this_machine(Reach reach);
 
-// Where join() keeps the line: a file that the unit passes to the service as a credential.
+// The file for the line, which the unit passes to the service as a credential.
 std::string line_file();
 
-// Tells what an attempt to reach the master has shown.
+// Tells the outcome of an attempt to reach the master.
 std::string reach_sentence(const MasterAddress& address, const Result<void>& reached);
 
-// Keeps `line` in `file`, readable by its owner alone, and starts the unit now and with the
-// machine. Where it cannot do one of them, it returns the command that does. A master that cannot
-// be reached yet is no error: the service waits for it, and the text says why it cannot. An empty
-// `line` is read from standard input, where no history of commands keeps it.
+// Stores `line` in `file`, readable by its owner alone, and starts the unit now and with the
+// machine. Returns text for the user, with the commands for steps that it cannot do. An unreachable
+// master is no error: the service waits for it, and the text gives the reason. An empty `line` is
+// read from standard input, which keeps it out of the command history.
 Result<std::string> join(std::string line, const std::string& file, const JoinPlace& place);
 
-// Undoes join(): the service is stopped, which hands the shards over, and starts no more; the line
-// is deleted.
+// Undoes join(): stops the service, which hands the shards over, disables it, and deletes the line.
 Result<std::string> leave(const std::string& file, const JoinPlace& place);
 
 // One line a verb, for --help.
 std::string verbs_help();
 
-// The words after the program's name in a command that was pasted behind that name.
+// Drops the program's name from a command that was pasted behind that name.
 std::vector<std::string> without_pasted_name(std::vector<std::string> arguments);
 
-// Does what the first argument says and returns the exit code; nullopt when it is no verb. Prints
+// Runs the verb in the first argument and returns the exit code; nullopt when it is no verb. Prints
 // to standard output and error. `reach` is for join.
 std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, const Reach& reach);
 
-// Does `work` with the arguments and returns its exit code. Where Windows started this program as
-// the service that join() made, its wish to stop arrives as SIGTERM.
+// Calls `work` with the arguments and returns its exit code. If Windows started this program as the
+// service, the service's stop request arrives as SIGTERM.
 int run_as_started(std::vector<std::string> arguments,
                    const std::function<int(std::vector<std::string>)>& work);
 
-// Tells whoever started this program as a service that it ends.
+// If Windows started this program as the service, reports that the program ends.
 void note_end(int status);
 
-// The answer to {"verb":"status"} for people: a sentence, then a table.
+// Turns the answer to {"verb":"status"} into text: a sentence, then a table.
 std::string status_table(const std::string& answer);
 
 }  // namespace gleaner::volunteer

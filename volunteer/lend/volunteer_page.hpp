@@ -1,9 +1,9 @@
-// A volunteer's own page: what it does and why, and buttons for its owner. A button sends a line of
-// the control socket's protocol, and whoever answers that socket answers it. Everybody who reaches
-// the address may look. Buttons take the page's key, as a header that no page of another origin can
-// send, and work on the volunteer's machine alone.
+// A volunteer's own page: what it does and why, and buttons for its owner. A button sends a request
+// of the control socket's protocol to `ask`. Everybody who reaches the address may look. Buttons
+// need the page's key, in a header that no page of another origin can send, and work on the
+// volunteer's machine alone.
 //
-// I/O thread only; the server has a thread of its own, on which `ask` is called.
+// I/O thread only. The server has a thread of its own, which calls `ask`.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ namespace gleaner::volunteer {
 
 class VolunteerPage {
  public:
-  // Hands a request's line on and calls `give` with the answer's, once, from any thread.
+  // Passes the line of a request on, and calls `give` once with the line of the answer, from any
+  // thread.
   using Ask =
       std::function<void(std::string request, std::function<void(std::string answer)> give)>;
 
@@ -39,17 +40,17 @@ class VolunteerPage {
     InviteSecret key{};
   };
 
-  // kIo when the address cannot be had.
+  // kIo when the address cannot be used.
   static Result<std::unique_ptr<VolunteerPage>> open(const Options& options, Ask ask);
   ~VolunteerPage() = default;
   VolunteerPage(const VolunteerPage&) = delete;
   VolunteerPage& operator=(const VolunteerPage&) = delete;
 
-  // With the key: "http://127.0.0.1:8091/#KEY". Of a server at all addresses, the one on this
+  // With the key: "http://127.0.0.1:8091/#KEY". For a server at all addresses, its address on this
   // machine.
   [[nodiscard]] std::string url() const;
 
-  // Shows readers this from now on: an object of JSON, on one line.
+  // Shows `status` to readers from now on: a JSON object on one line.
   void publish(std::string status);
 
  private:
@@ -61,10 +62,10 @@ class VolunteerPage {
 
   const InviteSecret key_;
   const Ask ask_;
-  std::mutex lock_;  // of these two
+  std::mutex lock_;  // guards status_ and version_
   SharedText status_ = std::make_shared<const std::string>("{}");
   std::uint64_t version_ = 0;
-  std::shared_ptr<HttpServer> server_;  // last: its thread uses what is above
+  std::shared_ptr<HttpServer> server_;  // last: its thread uses the members above
 };
 
 }  // namespace gleaner::volunteer

@@ -6,7 +6,7 @@ namespace gleaner::volunteer {
 namespace {
 
 constexpr Millis kSilence{5'000};
-// Nobody has more graphical sessions at a time.
+// No machine has more graphical sessions at a time.
 constexpr std::size_t kSessionsMax = 64;
 
 constexpr Millis kHurried{25};
@@ -124,7 +124,7 @@ bool Watch::is_news(const Readings& readings, Instant now) const {
     const auto& use = readings.uses[i].last_use;
     const auto& before = reported_.uses[i].last_use;
     if (use.has_value() != before.has_value()) return true;
-    // Use that goes on is told once a second.
+    // Continued use is reported once a second.
     if (use && *use - *before >= kSecond) return true;
   }
   return false;

@@ -1,5 +1,5 @@
-// Reads every source again and again on a thread, and reports: at once when somebody begins to use
-// the machine or it is about to sleep, otherwise once a second.
+// Reads every source in a loop on a thread of its own. Reports at once when somebody begins to use
+// the machine or the machine is about to sleep, otherwise once a second.
 #pragma once
 
 #include <condition_variable>
@@ -19,11 +19,11 @@
 
 namespace gleaner::volunteer {
 
-// Events of keyboards, mice and touchpads, where this process may read them (group `input`). Where
-// it may not, there is no such source: the desktop or the terminals have to tell. One thread.
+// Events of keyboards, mice and touchpads that this process may read (group `input`). If it may
+// read none, the desktop or the terminals must tell. One thread.
 class InputDevices : public UseSource {
  public:
-  // `root` stands before /dev; empty on a real machine.
+  // `root` is a prefix of /dev; empty on a real machine.
   explicit InputDevices(std::string root = {}) : root_(std::move(root)) {}
 
   ~InputDevices() override;
@@ -42,18 +42,17 @@ class InputDevices : public UseSource {
   std::string last_device_ = "none";
 };
 
-// Use of terminals: consoles and pseudo-terminals, hence logins over ssh too. The kernel notes in a
-// device's access time when something was typed, to 8 seconds after a rest of less than that, and
-// at once after a longer one. One thread.
+// Use of terminals: consoles and pseudo-terminals, and therefore ssh logins. The kernel notes
+// typing in a device's access time: at once after a rest of more than 8 seconds, otherwise to
+// within 8 seconds. One thread.
 class Terminals : public UseSource {
  public:
-  // `root` stands before /dev; empty on a real machine.
+  // `root` is a prefix of /dev; empty on a real machine.
   explicit Terminals(std::string root = {}) : root_(std::move(root)) {}
 
   std::optional<UseReading> read(Instant now) override;
 
  private:
-  // One device.
   struct Seen {
     std::int64_t accessed_ns = 0;
     Instant last_use{};
@@ -63,22 +62,21 @@ class Terminals : public UseSource {
   std::map<std::string, Seen> seen_;
 };
 
-// Sources of news about use on this system, apart from the system bus and from helpers. `root` as
-// above.
+// The sources of this system, without the system bus and helpers. `root` as above.
 std::vector<std::unique_ptr<UseSource>> use_sources(const std::string& root);
 
-// Helpers in graphical sessions report use where logind is not told (the verb session-helper).
-// Locked: the control socket's thread writes, the watch's thread reads.
+// Collects reports of helpers (the verb session-helper) in graphical sessions whose desktop does
+// not tell logind. Locked: the control socket's thread writes, the watch's thread reads.
 class SessionReports : public UseSource {
  public:
-  // A helper of `session`, logind's name of it or any other, says when it was used last.
+  // A helper of `session` reports its last use. The name is logind's or any other.
   void report(const std::string& session, Instant last_use, Instant now);
 
-  // Nullopt while no helper reports. One that has fallen silent is forgotten: then logind's word
-  // counts for its session again.
+  // Nullopt while no helper reports. A silent helper is forgotten, and logind's report on its
+  // session counts again.
   std::optional<UseReading> read(Instant now) override;
 
-  // Sessions that helpers report on, as of the last read().
+  // Sessions with helpers, as of the last read().
   [[nodiscard]] std::set<std::string> sessions() const;
 
  private:
@@ -94,7 +92,7 @@ class SessionReports : public UseSource {
 class Watch {
  public:
   struct Options {
-    std::string root;  // before /dev, /proc, /run, /sys and /tmp; empty on a real machine
+    std::string root;  // prefix of /dev, /proc, /run, /sys and /tmp; empty on a real machine
     Machine::Environment environment;
     std::function<void(Readings)> report;  // called on the watch's thread
   };
@@ -104,12 +102,12 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // While nothing is computed there is no hurry.
+  // Whether use must be reported at once. Need not be while nothing is computed.
   void set_hurry(bool is_on);
-  // The shards are handed over: the machine may sleep.
+  // The shards are handed over: lets the machine sleep.
   void allow_sleep();
 
-  // For helpers' reports.
+  // Takes helpers' reports.
   [[nodiscard]] SessionReports& reports() { return reports_; }
 
  private:
@@ -121,8 +119,8 @@ class Watch {
   SessionReports reports_;
   SystemBus bus_;
   Machine machine_;
-  std::vector<std::unique_ptr<UseSource>> sources_;  // the others
-  Readings slow_;                                    // what is read once a second
+  std::vector<std::unique_ptr<UseSource>> sources_;  // all other sources
+  Readings slow_;                                    // readings that are taken once a second
   std::optional<Instant> slow_at_;
   std::optional<Instant> reported_at_;
   Readings reported_;

@@ -73,7 +73,7 @@ DayLedger::DayLedger(std::string folder, std::string day)
   std::ifstream file(path_);
   std::string kept_day;
   DayFigures kept;
-  // Anything else in the file is what a power cut left.
+  // Ignores a file that a power cut left incomplete.
   if (file >> kept_day >> kept.examples >> kept.up_bytes >> kept.down_bytes && kept_day == day_) {
     today_ = kept;
   }

@@ -1,4 +1,4 @@
-// Counts what a volunteer did and moved on this day, over restarts where it has a folder. One
+// Counts a volunteer's work and traffic of this day, across restarts if it has a folder. One
 // thread.
 #pragma once
 
@@ -23,10 +23,10 @@ std::string day_name(std::int64_t wall_seconds);
 
 class DayLedger {
  public:
-  // Reads what the folder's file says of this day. Empty `folder`: nothing is kept.
+  // Reads this day's figures from the folder's file. Empty `folder`: nothing is kept.
   DayLedger(std::string folder, std::string day);
 
-  // `life` is what this process has done since it started; a new day starts from zero.
+  // `life` counts from this process's start. A new day starts from zero.
   void note(const DayFigures& life, const std::string& day);
 
   [[nodiscard]] const DayFigures& today() const { return today_; }
@@ -40,21 +40,20 @@ class DayLedger {
   DayFigures life_;  // at the last note()
 };
 
-// Keeps what masters thanked this volunteer for, over restarts and after they are gone: a line for
-// each run, as the master has signed it where it has a key.
+// Keeps masters' thanks across restarts, one line for each run, signed if the master has a key.
 
 // "3 h 12 min, 41,000 examples checked".
 std::string work_words(std::uint64_t seconds, std::uint64_t examples, Checked checked);
 
-// Adds a line to the folder's file, in place of the one that the same master signed before for the
-// same run; the oldest lines go. Empty `folder`: nothing is kept.
+// Adds a line to the folder's file. It replaces the line that the same master signed for the same
+// run; the oldest lines are dropped. Empty `folder`: nothing is kept.
 Result<void> keep_thanks(const std::string& folder, const SignedThanks& thanks);
-// As the other, of a master without a key.
+// Keeps the line of a master without a key.
 Result<void> keep_thanks(const std::string& folder, const std::string& master,
                          const std::string& line);
 
-// The lines in words, oldest first, each with its master and whether its signature fits; none where
-// there is no file.
+// The lines in words, oldest first, each with its master and whether its signature is valid. Empty
+// without a file.
 std::vector<std::string> kept_thanks(const std::string& folder);
 
 }  // namespace gleaner::volunteer

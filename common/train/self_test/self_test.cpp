@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr std::size_t kWidth = 64;
 
-// Values made by integer operations alone, which no machine can get wrong.
+// Values made by integer operations only, which are the same on every machine.
 class Values {
  public:
   explicit Values(std::uint64_t stream) : rng_(kSeed, Purpose::kSelfTest, stream) {}
@@ -66,8 +66,9 @@ class Values {
   Rng rng_;
 };
 
-// a * b + c of these, with c odd in its last bit, lies next to the midpoint between two floats, by
-// less than a double can tell: whoever rounds to double first and then to float is wrong.
+// kNearOne * kBelowOne + c, with c odd in its last bit, is so close to the midpoint between two
+// floats that a double cannot tell them apart. Rounding to double first and then to float gives a
+// wrong result.
 constexpr float kNearOne = 0x1.000002p-12F;
 constexpr float kBelowOne = 0x1.fffffcp-13F;
 
@@ -98,8 +99,8 @@ struct Factors {
   std::vector<float> a, b;
 };
 
-// Vectors whose product is an odd value and then next to a midpoint, one lane at a time, so that
-// no sum of lanes hides it; and products in several ranges, the last of them subnormal.
+// Vectors whose product is an odd value and then close to a midpoint, one lane at a time, so that
+// no sum of lanes hides an error; and products in several ranges, the last subnormal.
 std::vector<Factors> dot_factors() {
   Values values(1);
   const std::vector<float> odd = odd_values(kLanes);
@@ -324,7 +325,7 @@ void test_round_delta(const Kernels& kernels, TestDigest& digest) {
 }
 
 void test_add_rows(const Kernels& kernels, TestDigest& digest) {
-  constexpr std::size_t kStride = 208;  // a width of every variant's blocks, and a rest
+  constexpr std::size_t kStride = 208;  // a width of every level's blocks, and a remainder
   constexpr std::size_t kRows = 24;
   Values values(12);
   const std::vector<float> list = values.list(kRows * kStride, -70, 2);
@@ -352,7 +353,7 @@ struct Part {
   std::uint64_t expected;
 };
 
-// A digest changes with what a kernel computes, which is a new protocol, and with the test.
+// A digest changes when the results of a kernel change (a new protocol) or when the test does.
 constexpr Part kParts[] = {
     {"dot", test_dot, 0x5e0ba70c04548404},
     {"axpy", test_axpy, 0x879342dcd3767de6},
@@ -428,14 +429,14 @@ Result<SoundLevel> find_sound_level(SimdLevel wanted,
     }
     sound.warnings.push_back(
         fmt::format("the instruction set {} gives wrong results here (kernel {}) and is not used: "
-                    "tell whoever made this program, with the output of gleaner-volunteer "
+                    "tell the makers of this program, with the output of gleaner-volunteer "
                     "--self-test",
                     simd_level_name(levels[i]), difference));
   }
   return Error{ErrorCode::kFault,
                fmt::format("this program computes other bits on this machine than everywhere else "
                            "(kernel {}), so its work would spoil a model: install the published "
-                           "program, and tell whoever made this one, with the output of "
+                           "program, and tell the makers of this one, with the output of "
                            "gleaner-volunteer --self-test",
                            difference)};
 }

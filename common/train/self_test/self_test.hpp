@@ -1,7 +1,7 @@
-// A fixed piece of work by which a machine shows that it computes what all machines compute: every
-// kernel on chosen values (numbers that rounding twice gives away, subnormals, infinities), and a
-// few training steps of both kinds of layer. Compilers, C libraries and drivers can change
-// floating point; this notices it before the machine joins a run. Takes about 20 ms.
+// A fixed piece of work that shows whether a machine computes the same bits as all others: every
+// kernel on chosen values (numbers that reveal double rounding, subnormals, infinities), and a few
+// training steps of both kinds of layer. Compilers, C libraries and drivers can change floating
+// point; this test finds it before the machine joins a run. Takes about 20 ms.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@
 
 namespace gleaner {
 
-// One digest a kernel, named as in `Kernels`, then "training" and "wide_training"; always the same
-// names in the same order.
+// One digest per kernel, named as in `Kernels`, then "training" and "wide_training", always in the
+// same order.
 std::vector<KernelDigest> self_test(const Kernels& kernels);
 
-// A sound machine's self_test(), whatever the instruction set.
+// The self_test() of a correct machine, for any instruction set.
 const std::vector<KernelDigest>& expected_digests();
 
 std::uint64_t digest_of_all(std::span<const KernelDigest> digests);
 
-// Which kernels differ and how: "dot gives 12ab... and has to give 34cd...", of the first one;
-// empty when all are as expected.
+// How the first wrong kernel differs: "dot gives 12ab... and has to give 34cd...". Empty when all
+// digests are as expected.
 std::string first_difference(std::span<const KernelDigest> found);
 
 struct SoundLevel {
@@ -35,20 +35,20 @@ struct SoundLevel {
   std::vector<std::string> warnings;  // about better levels that compute wrong bits
 };
 
-// The best level, from `wanted` downwards, that passes the test. kFault when none does.
+// The best level, from `wanted` downwards, that passes the test; kFault when none does.
 // `kernels_of` gives a level's table.
 Result<SoundLevel> find_sound_level(
     SimdLevel wanted, const std::function<const Kernels&(SimdLevel)>& kernels_of = kernels_for);
 
-// For programs at start-up, before anything computes: makes the best level that the environment
-// allows and that passes the test the one that default_kernels() gives. Returns warnings for
-// people. Errors: of simd_level_from_environment, and kFault.
+// For programs at start-up, before anything computes: sets default_kernels() to the best level that
+// the environment allows and that passes the test. Returns warnings for people. Errors: of
+// simd_level_from_environment, and kFault.
 Result<std::vector<std::string>> use_sound_level();
 
-// self_test of default_kernels(), done once.
+// self_test() of default_kernels(), computed once.
 const std::vector<KernelDigest>& own_digests();
 
-// Every level that this machine has, for people.
+// The test of every available level, for people.
 struct SelfTestReport {
   std::string text;  // lines
   bool is_sound = true;
@@ -56,8 +56,8 @@ struct SelfTestReport {
 
 SelfTestReport self_test_report();
 
-// Sums up numbers: the same sum wherever the numbers are the same. All NaNs are one, since their
-// bits are the processor's choice. Private to the test's files.
+// A digest of numbers. All NaNs are added as one value, since their bits are the processor's
+// choice. Private to the test's files.
 class TestDigest {
  public:
   void add(std::uint64_t word);
@@ -80,7 +80,7 @@ class TestDigest {
   std::uint64_t value_ = 0;
 };
 
-// The steps of both kinds of layer, see self_test_training.cpp.
+// Training steps of both kinds of layer: see self_test_training.cpp.
 void train_for_test(const Kernels& kernels, TestDigest& digest);
 void train_wide_for_test(const Kernels& kernels, TestDigest& digest);
 

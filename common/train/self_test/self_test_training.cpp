@@ -1,5 +1,5 @@
-// The self-test's training: a few batches of a tiny network of each kind, with everything that a
-// run does between them. Digests follow each batch's results and each round's commits.
+// The self-test's training: a few batches of a tiny network of each kind, with all work between
+// batches. Digests cover each batch's results and each round's commits.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -51,7 +51,7 @@ ModelConfig tiny_model(bool is_wide) {
   return config;
 }
 
-// The features that a label brings, ascending.
+// The features of a label's examples, ascending.
 std::vector<std::uint32_t> features_of(const ModelConfig& config, std::uint32_t label) {
   std::set<std::uint32_t> features;
   for (std::uint32_t f = 0; f < kOwnFeatures; ++f) {
@@ -94,7 +94,7 @@ struct TinyExamples {
   }
 };
 
-// Both kinds of training have this in common.
+// The parts that both kinds of training share.
 struct TinyRun {
   ModelConfig config;
   TinyExamples examples{config};
@@ -161,7 +161,7 @@ void add(TestDigest& digest, const ShardTrainer::UnitOutcome& outcome) {
   for (const ShardCommit& commit : outcome.commits) add(digest, commit.update);
 }
 
-// The initial wide rows of a shard, a row a neuron.
+// The initial wide rows of a shard, one row per neuron.
 ShardRows wide_rows(const TinyRun& run, ShardId shard) {
   ShardRows rows;
   const NeuronRange range = run.map.neurons(shard);
@@ -182,7 +182,7 @@ ShardRows wide_rows(const TinyRun& run, ShardId shard) {
   return rows;
 }
 
-// Takes all shards through a round, batch by batch.
+// Trains all shards through a round, batch by batch.
 void train_wide_round(TinyRun& run, WideTrainer& trainer, RoundIndex round, TestDigest& digest) {
   const BatchIndex first = run.plan.round_begin(round);
   std::vector<TrainUnit> units;
@@ -214,7 +214,7 @@ void train_wide_round(TinyRun& run, WideTrainer& trainer, RoundIndex round, Test
   }
 }
 
-// An input layer's part in what comes between a batch's forward pass and its backward one.
+// State of an input layer between a batch's forward and backward passes.
 struct InFlight {
   std::vector<ExampleView> examples;
   QuantizedActivations codes;

@@ -1,6 +1,7 @@
-// Numbers some of a model's features, ascending from 0: a bitmap of these features, and for each of
-// its words how many features come before it. A shard lacks most features of an example; the bitmap
-// is small enough for the first cache levels to tell which. Built once; any thread may then read.
+// Numbers some of a model's features, ascending from 0. A bitmap has these features; each of its
+// words has the count of the numbered features before it. A shard lacks most features of an
+// example, and the bitmap is small enough for the first cache levels to tell which. Built once; any
+// thread may then read.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ namespace gleaner {
 
 class FeatureNumbers {
  public:
-  // None of `features`, the model's, has a number yet.
+  // `features` is the model's number of features. No feature has a number yet.
   explicit FeatureNumbers(std::uint32_t features)
       : words_((std::size_t{features} + 63) / 64), firsts_(words_.size()) {}
 
@@ -20,7 +21,7 @@ class FeatureNumbers {
     for (const std::uint32_t feature : features) words_[feature / 64] |= bit(feature);
   }
 
-  // After the last add().
+  // Call after the last add().
   void number() {
     for (std::size_t i = 0; i < words_.size(); ++i) {
       firsts_[i] = count_;
@@ -34,7 +35,7 @@ class FeatureNumbers {
     return (words_[feature / 64] & bit(feature)) != 0;
   }
 
-  // How many smaller features have a number. This is the feature's own number, if has(feature).
+  // The number of smaller features that have a number: the feature's own number, if has(feature).
   [[nodiscard]] std::uint32_t of(std::uint32_t feature) const {
     return firsts_[feature / 64] + ones(words_[feature / 64] & (bit(feature) - 1));
   }
@@ -44,7 +45,7 @@ class FeatureNumbers {
   }
 
  private:
-  // std::popcount() is a call where the processor need not have an instruction for it.
+  // std::popcount() is a function call where the build may not assume an instruction for it.
   static std::uint32_t ones(std::uint64_t word) {
     word -= (word >> 1) & 0x5555555555555555u;
     word = (word & 0x3333333333333333u) + ((word >> 2) & 0x3333333333333333u);

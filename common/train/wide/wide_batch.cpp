@@ -31,7 +31,7 @@ void add_labels(std::span<const ExampleView> examples, WideBatch& batch) {
   std::ranges::sort(batch.labels);
 }
 
-// Draws the other examples of each example, turned around by a counting sort.
+// Draws other examples for each example. A counting sort orders the draws by the drawn example.
 void add_drawers(const ModelConfig& config, WideBatch& batch) {
   const std::uint32_t examples = batch.examples();
   std::vector<std::uint16_t> drawn;

@@ -1,4 +1,4 @@
-// A batch as all wide shards train it: prepared once, then read by any thread. Immutable.
+// A batch for all wide shards: prepared once, then read by any thread. Immutable.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,15 @@ struct WideBatch {
   };
 
   BatchIndex batch = 0;
-  // Where an example's features end; they ascend, are known to the model, and have unit length
-  // before some are left out.
+  // Where each example's features end. Features ascend, are known to the model, and have unit
+  // length before feature dropout.
   std::vector<std::uint32_t> ends;
   AlignedVector<std::uint32_t> features;
   AlignedVector<float> values;
   // True labels, as output neurons: ascending by neuron, then example.
   std::vector<Label> labels;
-  // The examples that drew an example for in-batch negatives, and where they end.
+  // `drawers` has the examples that drew an example for in-batch negatives; drawer_ends has the end
+  // of its entries by drawn example.
   std::vector<std::uint32_t> drawer_ends;
   std::vector<std::uint16_t> drawers;
 
@@ -53,10 +54,10 @@ struct WideBatch {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 };
 
-// `examples`: the batch's examples, in the order of the batch, with output neurons as labels.
+// `examples`: in the order of the batch, with output neurons as labels.
 WideBatch prepare_training(const ModelConfig& config, BatchIndex batch,
                            std::span<const ExampleView> examples);
-// Examples that are scored: nothing is left out or drawn, and there are no labels.
+// Examples to be scored: no feature is left out, nothing is drawn, and there are no labels.
 WideBatch prepare_test(const ModelConfig& config, std::span<const ExampleView> examples);
 
 }  // namespace gleaner

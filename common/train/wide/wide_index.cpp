@@ -7,7 +7,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::uint32_t kBlockNeurons = 4096;  // whose scores stay in the first cache level
+constexpr std::uint32_t kBlockNeurons = 4096;  // their scores stay in the first cache level
 
 }  // namespace
 
@@ -25,7 +25,7 @@ WideIndex::WideIndex(std::uint32_t features, std::span<const WideShard* const> s
   }
   for (std::size_t i = 2; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
   postings_.resize(begins_.back());
-  // The entry behind each feature's moves from where its postings begin to where they end.
+  // Placing a feature's postings moves the entry after its own from their begin to their end.
   for (const WideShard* shard : shards) {
     for (std::uint32_t n = 0; n < shard->neurons().size(); ++n) {
       const std::span<const std::uint32_t> own = shard->features(n);
@@ -38,7 +38,7 @@ WideIndex::WideIndex(std::uint32_t features, std::span<const WideShard* const> s
   begins_.pop_back();
 }
 
-// Some neurons after the other: the features' postings are read on from where they were left.
+// Neurons are scored block by block. Each feature's postings are read on from the block before.
 void WideIndex::top(const ExampleView& example, std::span<ScoredNeuron> best,
                     Scratch& scratch) const {
   scratch.lists.clear();

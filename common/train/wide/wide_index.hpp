@@ -1,5 +1,5 @@
-// Exact answers of wide shards: for each feature the neurons that have it, with their weights, as
-// they were when the index was made. Any thread may ask.
+// Exact answers of wide shards: for each feature, the neurons that have it and their weights,
+// copied when the index is made. Any thread may ask.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace gleaner {
 
 class WideIndex {
  public:
-  // `features`: of the model. The shards, at least one, are loaded and follow each other.
+  // `features` is the model's number. The shards, at least one, are loaded and consecutive.
   WideIndex(std::uint32_t features, std::span<const WideShard* const> shards);
 
   [[nodiscard]] std::uint32_t neurons() const { return static_cast<std::uint32_t>(biases_.size()); }
 
   // Working memory of a thread.
   struct Scratch {
-    // A feature's postings that are still to be read.
+    // The postings of a feature that are still to be read.
     struct List {
       std::size_t next = 0;
       std::size_t end = 0;
@@ -34,18 +34,18 @@ class WideIndex {
     std::vector<float> scores;
   };
 
-  // The best neurons of an example of unit length, as many as `best` has room for, neurons() at
-  // most: by descending score, then ascending neuron in the layer.
+  // The best neurons of an example of unit length, by descending score, then ascending neuron in
+  // the layer. `best` has room for at most neurons() entries and is filled.
   void top(const ExampleView& example, std::span<ScoredNeuron> best, Scratch& scratch) const;
 
  private:
   struct Posting {
-    std::uint32_t neuron = 0;  // from the first shard's first on
+    std::uint32_t neuron = 0;  // counted from the first shard's first neuron
     float weight = 0;
   };
 
   FeatureNumbers numbers_;
-  std::vector<std::size_t> begins_;  // features that have a number, + 1: of their postings
+  std::vector<std::size_t> begins_;  // where each numbered feature's postings begin, and the end
   AlignedVector<Posting> postings_;  // ascending by neuron within a feature
   std::uint32_t first_neuron_;
   std::vector<float> biases_;  // neurons

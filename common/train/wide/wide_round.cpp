@@ -7,11 +7,11 @@
 namespace gleaner {
 namespace {
 
-// Bounds of that which is kept before it is trained: enough pairs to pay for spreading a neuron's
-// features out, and few enough examples for the caches.
+// Bounds of the batches that wait: enough pairs to pay for spreading a neuron's features out, and
+// few enough examples for the caches.
 constexpr std::size_t kPairsKept = 1u << 15;
 constexpr std::size_t kFeaturesKept = 1u << 17;
-// Instead of the score of a neuron that the example has as a label.
+// Replaces the score of a neuron that is a true label of the example.
 constexpr float kIsTrue = -1;
 constexpr std::uint32_t kNoExample = ~0U;
 
@@ -43,7 +43,7 @@ void WideRound::number_features() {
     }
     row_begins_.push_back(row_features_.size());
   }
-  // A list has room for as many entries as there can be.
+  // A list has room for its features' neurons, up to list_entries_.
   lists_.assign(numbers_.count(), {});
   for (const std::uint32_t feature : row_features_) ++lists_[feature].size;
   std::size_t entries = 0;
@@ -67,7 +67,7 @@ void WideRound::rebuild_lists() {
       if (!(weight > 0)) continue;
       List& list = lists_[row_features_[i]];
       Entry* const own = entries_.data() + list.begin;
-      // Neurons ascend, so of equal weights this one's comes last.
+      // Neurons ascend, so of equal weights this neuron's is last.
       if (list.size == list_entries_ && !(weight > own[list.size - 1].weight)) continue;
       std::size_t at = list.size < list_entries_ ? list.size++ : list.size - 1;
       for (; at > 0 && weight > own[at - 1].weight; --at) own[at] = own[at - 1];
@@ -98,7 +98,7 @@ void WideRound::keep(const WideBatch& batch) {
   std::size_t k = 0;
   for (const std::uint32_t end : batch.ends) {
     for (; k < end; ++k) {
-      // Whether the shard has the feature is as good as random: no branch could be foreseen.
+      // A branch on whether the shard has the feature would be mispredicted.
       features_[at] = numbers_.of(batch.features[k]);
       values_[at] = batch.values[k];
       at += numbers_.has(batch.features[k]) ? 1 : 0;
@@ -148,9 +148,8 @@ void WideRound::look_ahead(std::uint32_t example) const {
   }
 }
 
-// The neurons that the example's lists name; their scores are added up.
 std::size_t WideRound::add_up(std::uint32_t example) {
-  // Places in memory, which what is written does not move.
+  // Copies of the pointers, which the loop's writes cannot change.
   float* const scores = scores_.data();
   const Entry* const entries = entries_.data();
   const List* const lists = lists_.data();
@@ -176,7 +175,7 @@ void WideRound::choose_listed(std::uint32_t example, std::span<const Truth> trut
   const std::size_t met = add_up(example);
   for (const Truth& truth : truths) scores_[truth.neuron] = kIsTrue;
   best_.clear();
-  float worst = 0;  // of `best_` once it is full
+  float worst = 0;  // the last weight of `best_` once it is full
   const auto before = [](const Entry& a, const Entry& b) {
     return a.weight > b.weight || (a.weight == b.weight && a.neuron < b.neuron);
   };

@@ -1,17 +1,16 @@
-// A wide shard on its way through the batches of a round: what a thread needs besides the shard and
-// the batches, which it has while it trains and no longer.
+// Trains a wide shard through the batches of a round. Holds the working memory of a thread, which
+// exists only during the round.
 //
-// An example's active set in the shard: its true labels; the shard's part of `active_cap` neurons
-// whose weights, of those in the short lists of the example's features, add up to most; and the
+// An example's active set in the shard has up to three parts: its true labels; the shard's part of
+// `active_cap` neurons with the largest sums of weights in the short lists of the example's
 // true labels of `random_negatives` other examples of the batch, drawn with replacement, since
-// frequent labels have no large weights and are found by no list. With Sampling::kAll it is every
-// neuron, with kRandom true labels and drawn ones alone.
+// replacement, since frequent labels have no large weights and no list finds them. With
+// Sampling::kAll the set is every neuron, with kRandom it is true and drawn labels only.
 //
-// A feature's short list has the `feature_list / output_shards` largest positive weights of the
-// shard, one at least, and of equal ones that of the lower neuron. The lists are made again as
-// weights change, as hash tables are. Between these times active sets depend on no weight: so those
-// of several batches are chosen first, and then trained neuron by neuron, each neuron through the
-// batches in order.
+// A feature's short list has the `feature_list / output_shards` (at least one) largest positive
+// weights of the shard; of equal weights the lower neuron's. Like hash tables, the lists are
+// rebuilt as weights change. Between rebuilds active sets depend on no weight, so the sets of
+// several batches are chosen first. Then each neuron is trained through these batches in order.
 //
 // One thread at a time; threads may take turns.
 #pragma once
@@ -33,7 +32,8 @@ namespace gleaner {
 
 class WideRound {
  public:
-  // The shard stands before `first`, a round's first batch. Configuration and plan outlive this.
+  // The shard stands before `first`, a round's first batch. Configuration and plan outlive this
+  // object.
   WideRound(const ModelConfig& config, const RunPlan& plan, std::shared_ptr<WideShard> shard,
             BatchIndex first);
 
@@ -41,15 +41,15 @@ class WideRound {
 
   [[nodiscard]] bool is_done() const { return next_ == end_; }
 
-  // Trains the shard on next_batch(), or keeps that until a few batches are there.
+  // Takes next_batch(). Trains the shard on it now, or later together with the next batches.
   void train(const WideBatch& batch, float rate);
-  // Trains what was kept. train() does so in time: at a change of the lists, at the round's end.
+  // Trains the batches taken so far. train() calls it at each rebuild of the lists and at the
   void flush();
 
-  // One a batch that has been trained, in order.
+  // The outcomes of the trained batches, in order.
   [[nodiscard]] std::span<const ShardOutcome> outcomes() const { return outcomes_; }
 
-  // The outcome of the first batch, and that of all others together. Requires is_done().
+  // The outcome of the first batch, and the sum of all others. Requires is_done().
   [[nodiscard]] std::pair<ShardOutcome, ShardOutcome> sums() const;
 
   // Ends the round. Requires is_done().
@@ -63,22 +63,22 @@ class WideRound {
     float weight = 0;
   };
 
-  // Where a feature's short list is, which is as long as the entries that are in use.
+  // A feature's short list in entries_. Its size is the number of entries in use.
   struct List {
     std::uint32_t begin = 0;
     std::uint32_t size = 0;
   };
 
-  // An example trains a neuron: by its place among those that are kept. Of equal ones that of a
-  // true label comes first.
+  // An example that trains a neuron. If a neuron has several pairs with an example, the pair of
+  // the true label sorts first.
   struct Pair {
     std::uint32_t neuron = 0;
-    std::uint32_t key = 0;  // twice the place, and 1 if the label is not true
+    std::uint32_t key = 0;  // twice the index in kept_, plus 1 if the label is not true
   };
 
-  // A label that an example has in the shard.
+  // An example's true label in the shard.
   struct Truth {
-    std::uint32_t example = 0;  // of the batch
+    std::uint32_t example = 0;  // index in the batch
     std::uint32_t neuron = 0;
     friend auto operator<=>(const Truth&, const Truth&) = default;
   };
@@ -86,20 +86,20 @@ class WideRound {
   void number_features();
   void rebuild_lists();
   void choose(const WideBatch& batch);
-  // Keeps the features of the batch's examples that the shard has.
+  // Keeps those features of the batch's examples that the shard has.
   void keep(const WideBatch& batch);
-  // Fetches the lists of the examples that come next.
+  // Fetches the lists of the next examples.
   void look_ahead(std::uint32_t example) const;
-  // Adds up what the lists of an example say in scores_, and returns how many neurons met_ names.
+  // Adds up the weights in the example's lists in scores_. Returns how many neurons met_ names.
   std::size_t add_up(std::uint32_t example);
-  // Adds the neurons that answer most. `truths`: of the example.
+  // Adds the neurons with the largest sums. `truths`: of the example.
   void choose_listed(std::uint32_t example, std::span<const Truth> truths);
 
   void add(std::uint32_t neuron, std::uint32_t example, bool is_true) {
     pairs_.push_back({neuron, example * 2 + (is_true ? 0 : 1)});
   }
 
-  // Where the features of an example begin that is kept.
+  // Where the features of a kept example begin.
   [[nodiscard]] std::size_t begin_of(std::uint32_t example) const {
     return example == 0 ? 0 : kept_[example - 1].end;
   }
@@ -110,13 +110,13 @@ class WideRound {
   const ModelConfig& config_;
   const RunPlan& plan_;
   std::shared_ptr<WideShard> shard_;
-  const std::size_t list_entries_;  // most in a list
-  const std::size_t listed_;        // most that lists add to an active set
+  const std::size_t list_entries_;  // most entries of a list
+  const std::size_t listed_;        // most neurons that lists add to an active set
   BatchIndex next_;
   BatchIndex end_;
   std::vector<ShardOutcome> outcomes_;
 
-  // Features are numbered through those that the shard's rows have.
+  // Numbers the features that the shard's rows have.
   FeatureNumbers numbers_;
   AlignedVector<std::uint32_t> row_features_;  // parallel to the neurons' weights
   std::vector<std::size_t> row_begins_;        // neurons + 1: in row_features_
@@ -126,8 +126,8 @@ class WideRound {
 
   // An example that is kept until it is trained.
   struct Kept {
-    std::uint32_t end = 0;    // of its features
-    std::uint32_t batch = 0;  // the place of its outcome
+    std::uint32_t end = 0;    // where its features end
+    std::uint32_t batch = 0;  // index of its outcome
     float rate = 0;
   };
 
@@ -137,8 +137,8 @@ class WideRound {
   std::vector<Pair> pairs_;
 
   // Working memory.
-  AlignedVector<std::uint32_t> places_;  // features: among the neuron's, from 1 on; else 0
-  AlignedVector<float> scores_;          // neurons: zero between examples
+  AlignedVector<std::uint32_t> places_;  // by feature: place in the neuron, from 1, or 0
+  AlignedVector<float> scores_;          // by neuron; zero between examples
   std::vector<std::uint32_t> met_;
   std::vector<Entry> best_;
   std::vector<Truth> truths_;

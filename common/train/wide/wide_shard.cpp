@@ -14,12 +14,12 @@
 namespace gleaner {
 namespace {
 
-// The bias learns as the weight of a feature would that every example has with this value squared.
+// The bias learns like the weight of a feature whose square is this and which every example has.
 constexpr float kBiasSquare = 0.05F;
-// A negative that is as unlikely as this teaches nothing.
+// A negative with a lower probability is not trained.
 constexpr float kProbabilityMin = 1e-3F;
 constexpr float kLossMax = 1024.0F;       // nats of a pair
-constexpr float kLossUnits = 1048576.0F;  // of a nat
+constexpr float kLossUnits = 1048576.0F;  // units of loss per nat
 constexpr std::size_t kClosedRoundsKept = 2;
 
 using RowWeights = std::array<float, kWideWeights>;
@@ -43,7 +43,7 @@ WideRows::WideRows(std::uint32_t rows, std::uint32_t no_feature)
       begins_(rows),
       ends_(rows),
       open_at_(rows, kUnchanged) {
-  // Room for full rows, of which only what is written becomes memory: growing would copy.
+  // Reserves room for full rows: unwritten pages take no memory, and growing would copy.
   weights_.reserve(std::size_t{rows} * kWideWeights);
   features_.reserve(std::size_t{rows} * kWideWeights);
 }
@@ -84,13 +84,13 @@ void WideRows::lay_out() {
 
 void WideRows::keep(std::uint32_t row) {
   if (closed_.size() == kClosedRoundsKept) {
-    // A round begins, so the oldest copies are of no more use; their memory is.
+    // A round begins: the oldest copies are no longer needed, but their memory is.
     open_ = std::move(closed_.front());
     open_.rows.clear();
     open_.records.clear();
     closed_.erase(closed_.begin());
   }
-  // All the room at once, of which only what is written becomes memory.
+  // Reserves the most that can be needed: unwritten pages take no memory.
   if (open_.records.capacity() == 0) {
     open_.rows.reserve(rows());
     open_.records.reserve(weights_.size() + std::size_t{rows()} * 3);
@@ -145,7 +145,7 @@ void WideRows::commit_row(std::uint32_t row, SparseUpdate& update, const Kernels
     update.states.push_back(ends_[row].state);
   } else {
     update.levels.resize(before);
-    // Adding a zero would turn a weight of -0 into +0, which the store will not see.
+    // Adding a zero would turn a weight of -0 into +0, and the store would not see that change.
     values = committed;
     ends_[row].bias = committed_bias;
   }
@@ -155,7 +155,7 @@ void WideRows::commit_row(std::uint32_t row, SparseUpdate& update, const Kernels
 void WideRows::end_commit() {
   std::ranges::fill(open_at_, kUnchanged);
   closed_.push_back(std::exchange(open_, {}));
-  // A round that touched nothing has not made room for its own.
+  // A round without a touched row has not made room for its copies.
   if (closed_.size() > kClosedRoundsKept) closed_.erase(closed_.begin());
 }
 
@@ -249,8 +249,7 @@ bool WideShard::step_back(std::uint32_t commits) {
   return is_back;
 }
 
-// A neuron's rows are those that follow each other and name it. Where a master says otherwise, some
-// are not used.
+// A neuron's rows are consecutive rows that name it. If a master sends others, they are not used.
 void WideShard::finish_loading() {
   rows_.lay_out();
   for (Place& place : places_) place.size = 0;

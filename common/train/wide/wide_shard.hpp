@@ -1,15 +1,15 @@
-// An output shard without a hidden layer: its neurons' wide rows, and the training step on some of
-// them. A neuron's wide row is a sparse row of weights straight over features (the wide part of
-// Cheng et al. 2016, arXiv 1606.07792), cut into stored rows of kWideWeights.
+// An output shard without a hidden layer: its neurons' wide rows, and the training step on some
+// neurons. A neuron's wide row is a sparse row of weights directly over features (the wide part of
+// Cheng et al. 2016, arXiv 1606.07792), cut into stored rows of kWideWeights weights.
 //
-//   score(x) = bias + sum over the features that x and the row share of x_j * weight_j
+// score(x) = bias + sum over features j of both x and the row of x_j * weight_j
 //
-// A step is neuron by neuron, and within a neuron example by example: plain SGD on the logistic
-// loss, without any state. A neuron reads no other, so neurons may be divided among threads.
+// A step goes neuron by neuron, and within a neuron example by example: plain SGD on the logistic
+// loss, without optimizer state. No neuron reads another, so threads may divide the neurons.
 //
-// A label's row begins as the sum of its examples. Training on one of them leaves it out: the
-// example's own part of the score is subtracted, for the row would otherwise know it by heart. The
-// state of a neuron's first stored row says how much the square of a feature counts in that part
+// A label's row begins as the sum of its examples. Training on one of these examples subtracts the
+// example's own part from the score, because the row would otherwise have memorised it. The state
+// of a neuron's first stored row is the factor of a feature's square in that part
 // (storage/keep/initial_model.hpp). A label with a single example does not learn from that example.
 //
 // One thread at a time; threads may take turns.
@@ -33,40 +33,40 @@
 
 namespace gleaner {
 
-// Where a neuron and an example meet: the weight's place in the neuron, and the feature's value.
+// A match of a neuron and an example: the weight's place in the neuron, and the feature's value.
 struct WideMatch {
   std::uint32_t at = 0;
   float value = 0;
 };
 
-// The stored rows of a wide shard in memory: of each row as many weights as it uses, the rows one
-// behind the other, and copies of a row where somebody will ask for what it was.
+// The stored rows of a wide shard in memory. A row takes only the weights that it uses, and rows
+// lie one behind the other.
 //
-// A row is touched before it changes. That keeps, once a round, the row as the last commit left it.
-// The copies of a round outlive its commit: they are the way back to the checkpoint before it, as
+// touch() precedes each change of a row. Once a round, it copies the row as the last commit left
+// it. The copies outlive the commit and allow the same steps back as in OutputRows.
 // far as in OutputRows.
 //
 // Rows are appended in any order, each once, then laid out. One thread at a time; const members:
 // any thread.
 class WideRows {
  public:
-  // `no_feature` is what a row names where it has no more features.
+  // `no_feature` fills a stored row after its last feature.
   WideRows(std::uint32_t rows, std::uint32_t no_feature);
 
-  // `values` is a row as stored: kWideWeights weights, then the bias; `features`: one a weight.
+  // `values` is a row as stored: kWideWeights weights, then the bias. `features`: one per weight.
   void append(std::uint32_t row, std::span<const float> values,
               std::span<const std::uint32_t> features, float state);
-  // Ends appending: rows that follow each other lie behind each other. Gives spare room back.
+  // Ends appending: puts the rows in ascending order and frees spare memory.
   void lay_out();
 
   [[nodiscard]] std::uint32_t rows() const { return static_cast<std::uint32_t>(sizes_.size()); }
 
   [[nodiscard]] bool is_loaded(std::uint32_t row) const { return sizes_[row] != kNotLoaded; }
 
-  // Where the row begins among all weights.
+  // The row's first index in weights().
   [[nodiscard]] std::size_t begin(std::uint32_t row) const { return begins_[row]; }
 
-  // Its weights in memory; those behind them are 0.
+  // The number of the row's weights in memory; further weights are 0.
   [[nodiscard]] std::uint32_t size(std::uint32_t row) const {
     return is_loaded(row) ? sizes_[row] : 0;
   }
@@ -89,7 +89,7 @@ class WideRows {
     if (open_at_[row] == kUnchanged) keep(row);
   }
 
-  // A row as stored.
+  // The row as stored.
   void read(std::uint32_t row, std::span<float> values) const;
 
   // Rows touched since the last commit, ascending.
@@ -100,32 +100,31 @@ class WideRows {
   void end_commit();
   [[nodiscard]] bool step_back(std::uint32_t commits);
 
-  // The digest of the shard at its last commit, as a store has it. Requires that nothing is touched
-  // since.
+  // The digest of the shard at its last commit, equal to the store's. Requires no touched row.
   [[nodiscard]] ShardDigest digest(ShardId shard) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
   static constexpr std::uint8_t kNotLoaded = 0xff;
-  // Instead of the place of a record. A place counts pairs of floats, so that 32 bits are enough.
+  // Means that a row has no record. Places count pairs of floats, so 32 bits are enough.
   static constexpr std::uint32_t kUnchanged = ~0U;
   static_assert(std::uint64_t{kWideRowsMax} * (kWideWeights + 2) / 2 < kUnchanged);
 
-  // The end of a row, behind its weights.
+  // The end of a row: its values that follow the weights.
   struct End {
     float bias = 0;
     float state = 0;
   };
 
-  // Rows as a commit left them, in the order in which they were first touched afterwards: weights,
-  // bias and state of each, and a float for an even number.
+  // Rows as a commit left them, in the order of their first touch afterwards. A record has a row's
+  // weights, bias and state, padded to an even number of floats.
   struct Copies {
     std::vector<std::uint32_t> rows;
     AlignedVector<float> records;
   };
 
-  // Floats of a row's record.
+  // Number of floats of the row's record.
   [[nodiscard]] std::size_t record_size(std::uint32_t row) const {
     return (std::size_t{size(row)} + 3) / 2 * 2;
   }
@@ -136,19 +135,19 @@ class WideRows {
   std::uint32_t no_feature_;
   std::vector<std::uint8_t> sizes_;   // rows
   std::vector<std::size_t> begins_;   // rows
-  std::vector<std::uint32_t> order_;  // rows as they were appended; empty once they are laid out
+  std::vector<std::uint32_t> order_;  // rows in the order of appending; empty after lay_out()
   AlignedVector<float> weights_;
   AlignedVector<std::uint32_t> features_;
   std::vector<End> ends_;
-  std::vector<std::uint32_t> open_at_;  // rows: their place in open_, or kUnchanged
-  Copies open_;                         // as of the last commit
-  std::vector<Copies> closed_;          // as of the commits before, oldest first; two at most
+  std::vector<std::uint32_t> open_at_;  // by row: its place in open_, or kUnchanged
+  Copies open_;                         // values at the last commit
+  std::vector<Copies> closed_;          // values at earlier commits, oldest first; at most two
 };
 
 class WideShard final : public LeasedShard {
  public:
-  // Configuration and map outlive the shard, which has no rows before load(). `label_counts`: one a
-  // neuron; without them the shard cannot be trained.
+  // Configuration and map outlive the shard, which has no rows before load(). `label_counts` has
+  // one entry per neuron; the shard can be trained only with them.
   WideShard(const ModelConfig& config, const ShardMap& map, const Kernels& kernels, ShardId shard,
             std::span<const std::uint32_t> label_counts = {});
 
@@ -157,7 +156,7 @@ class WideShard final : public LeasedShard {
   [[nodiscard]] NeuronRange neurons() const { return neurons_; }
 
   Result<void> load(const ShardRows& rows) override;
-  // A shard without a hidden layer is handed over between rounds alone, and so without rows.
+  // A wide shard is handed over only between rounds, and so without rows.
   Result<void> load_touched(const ShardRows& rows) override;
 
   // Every row of a wide shard is stored.
@@ -170,8 +169,7 @@ class WideShard final : public LeasedShard {
     return std::vector<ShardRows>(1);
   }
 
-  // Any thread may call this while another trains the shard. It then gets the size after a recent
-  // batch.
+  // Any thread may call this while another trains the shard; the size is then a recent one.
   [[nodiscard]] std::uint64_t memory_bytes() const override { return memory_bytes_; }
 
   [[nodiscard]] ShardDigest digest() const override { return rows_.digest(shard_); }
@@ -187,24 +185,24 @@ class WideShard final : public LeasedShard {
 
   [[nodiscard]] float bias(std::uint32_t neuron) const { return rows_.bias(places_[neuron].row); }
 
-  // Trains a neuron on an example, given where they meet in the order of the features, and adds to
-  // `outcome`.
+  // Trains a neuron on an example and adds to `outcome`. `matches` are in the order of the
+  // features.
   void train(std::uint32_t neuron, std::span<const WideMatch> matches, bool is_true, float rate,
              ShardOutcome& outcome);
-  // Some batches are done.
+  // Measures memory_bytes() after some batches.
   void measure_memory();
 
-  // Ends a round: rounds touched rows to what the update says, and returns the update in parts of
-  // ascending rows, at least one.
+  // Ends a round: rounds touched rows to the values that the update expresses, and returns the
+  // update in at least one part of ascending rows.
   std::vector<SparseUpdate> commit();
 
  private:
   void update(std::uint32_t neuron, float step, std::span<const WideMatch> matches);
 
-  // Where a neuron is. All of its rows but the last are full.
+  // A neuron's rows. All rows but the last are full.
   struct Place {
     std::size_t begin = 0;   // among the weights
-    std::uint32_t row = 0;   // its first
+    std::uint32_t row = 0;   // the neuron's first row
     std::uint32_t size = 0;  // weights that have a feature
   };
 
@@ -215,9 +213,9 @@ class WideShard final : public LeasedShard {
   ShardId shard_;
   NeuronRange neurons_;
   WideRows rows_;
-  std::vector<std::uint32_t> owners_;  // stored rows: their neurons
-  std::vector<std::uint8_t> is_lone_;  // neurons: the label has one example
-  std::vector<Place> places_;          // neurons
+  std::vector<std::uint32_t> owners_;  // by stored row: its neuron
+  std::vector<std::uint8_t> is_lone_;  // by neuron: whether the label has a single example
+  std::vector<Place> places_;          // by neuron
   std::atomic<std::uint64_t> memory_bytes_{0};
 };
 

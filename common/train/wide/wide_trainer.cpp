@@ -13,28 +13,28 @@
 namespace gleaner {
 namespace {
 
-constexpr std::uint64_t kThreads = 16;  // that are counted on
+constexpr std::uint64_t kThreads = 16;  // assumed threads of a volunteer
 
-// A shard takes no more.
+// Upper bound of a held shard's bytes.
 std::uint64_t bytes_of(const ModelConfig& config, std::uint64_t weights) {
   const std::uint64_t rows = config.wide_rows;
   const std::uint64_t neurons = config.labels / config.output_shards + std::uint64_t{1};
-  // Its place, its number of examples.
+  // Place and number of examples.
   const std::uint64_t of_neurons = neurons * 28;
-  // Rows come in any order and are laid out in another place.
+  // Rows arrive in any order, and are then copied into ascending order.
   const std::uint64_t loading = 16 * weights + rows * 40;
-  // A weight with its feature; the copies within a round and of the one before. A row's places, and
-  // the same copies of its bias and state.
+  // Weights with their features, and copies of this round and the round before; per row its places,
+  // and the same copies of bias and state.
   const std::uint64_t training = (8 + 2 * 4) * weights + rows * (28 + 2 * 16);
   return of_neurons + std::max(loading, training);
 }
 
-// A thread that trains a shard takes no more for it.
+// Upper bound of the bytes that a thread needs to train a shard.
 std::uint64_t round_bytes(const ModelConfig& config, std::uint64_t weights) {
   const std::uint64_t neurons = config.labels / config.output_shards + std::uint64_t{1};
-  // Examples and pairs that are kept.
+  // Examples and pairs that wait.
   constexpr std::uint64_t kKept = std::uint64_t{8} << 20;
-  // A weight's feature and its entry in a list; a feature's list and place, and its bits.
+  // Per weight its feature and list entry; per feature its list, place and bits.
   return kKept + weights * (4 + 8 + 12) + neurons * 32 + config.features / 4;
 }
 

@@ -1,11 +1,11 @@
-// The output shards that a volunteer holds of a run without a hidden layer, and everything that is
-// computed on them; what ShardTrainer is for rows over hidden units. Results depend on a shard's
-// state, the messages and the examples alone.
+// The output shards that a volunteer holds in a run without a hidden layer, and the computations on
+// them, as ShardTrainer is for rows over hidden units. Results depend on a shard's state, the
+// messages and the examples only.
 //
-// One thread at a time decides here what is held. What a unit computes, a WideRound or score(), is
-// for the thread that has the unit, beside others that have units of other shards.
+// One thread at a time uses this class, which decides about held shards. The computation of a unit,
+// a WideRound or score(), belongs to the unit's thread, and several such threads may run on
 //
-// Anything a message claims is checked (ranges, sizes, lease, order of batches) and refused with
+// Every claim of a message is checked (ranges, sizes, lease, order of batches) and refused with
 // kProtocol or kStaleLease; a refused call changes nothing.
 #pragma once
 
@@ -26,45 +26,43 @@
 
 namespace gleaner {
 
-// Weights of a run's shards: the mean, rounded up, and what those with more have beyond it,
-// together.
+// Weights of a run's shards: the mean, rounded up, and the sum of all excesses over the mean.
 struct WideWeights {
   std::uint64_t mean = 0;
   std::uint64_t beyond = 0;
 };
 
-// The best neurons of each example, by exact scores with the shard as it stands.
+// The best neurons of each example, by exact scores with the present shard.
 EvalResult score(const EvalUnit& unit, const WideShard& shard, std::uint32_t features,
                  const WideBatch& examples);
 
 class WideTrainer final : public LeasedShards {
  public:
-  // `config` is valid and wide.
+  // `config` is valid and has no hidden layer.
   explicit WideTrainer(const ModelConfig& config);
   WideTrainer(const ModelConfig& config, const Kernels& kernels);
 
-  // Checks that the unit is one of this run and its shard is loaded. Returns the factor by which
-  // its rates differ from the plan's.
+  // Checks that the unit belongs to this run and its shard is loaded. Returns the factor of its
+  // learning rates relative to the plan's.
   [[nodiscard]] Result<float> check(const TrainUnit& unit) const;
-  // The number of examples that are to be scored.
+  // Checks the unit likewise. Returns the number of examples to be scored.
   [[nodiscard]] Result<std::uint32_t> check(const EvalUnit& unit) const;
 
-  // The shard has to stand at the unit's batch. Requires check(unit).
+  // Requires check(unit). The shard must stand at the unit's first batch.
   Result<std::unique_ptr<WideRound>> begin(const TrainUnit& unit) const;
-  // The shard has gone through a round, whose update this is: it stands behind it now.
+  // Notes that the shard has ended the unit's round with `update`, and makes the unit's result.
   Result<ShardTrainer::UnitOutcome> finish(const TrainUnit& unit, const WideRound& round,
                                            std::vector<SparseUpdate> update);
 
-  // The loaded shard.
   [[nodiscard]] Result<std::shared_ptr<WideShard>> find_shard(const LeaseRef& lease) const;
 
-  // The rate of a batch, in a unit whose factor this is.
+  // The rate of a batch in a unit with this factor.
   [[nodiscard]] float rate(BatchIndex batch, float factor) const {
     return plan_.rates(batch).output * factor;
   }
 
-  // A shard of a run takes no more than shard_bytes() while it is held, and all of them
-  // holder_bytes() besides, for those that are loaded or trained.
+  // shard_bytes() bounds the memory of a held shard. holder_bytes() bounds the further memory of
+  // all held shards together, for those that are being loaded or trained.
   static std::uint64_t shard_bytes(const ModelConfig& config, const WideWeights& weights);
   static std::uint64_t holder_bytes(const ModelConfig& config, const WideWeights& weights);
 

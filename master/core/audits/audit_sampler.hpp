@@ -1,6 +1,6 @@
-// Which rounds of which volunteers are audited. Under `adaptive` a stranger's first rounds all are,
-// and later ones as a lot falls that nobody can foresee without the secret. Used from the core
-// only.
+// Draws which rounds of which volunteers are audited. Under `adaptive` all of a stranger's first
+// rounds are drawn, and later rounds by a lot that nobody can foresee without the secret. Used from
+// the core only.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,20 @@ class AuditSampler {
   // `config` outlives it.
   explicit AuditSampler(const CoreConfig& config) : config_(config) {}
 
-  // Whether what `who`, a stranger, does in the round is audited. The answer for a round stays.
+  // Whether the work of the stranger `who` in the round is audited. Drawn at the first call for a
+  // round, and kept.
   [[nodiscard]] bool is_drawn(const KeyId& who, RoundIndex round);
 
-  // The round is audited, whatever the lot said.
+  // Has the round audited, whatever the lot was.
   void draw(const KeyId& who, RoundIndex round) { drawn_[{round, who}] = true; }
 
-  // All that it did in one round was confirmed.
+  // All of the stranger's work in one round was confirmed.
   void confirmed(const KeyId& who) { ++confirmed_[who]; }
 
   void forget_before(RoundIndex checkpoint);
 
  private:
-  // From [0, 1); the same for the same secret, volunteer and round.
+  // In [0, 1); a function of secret, volunteer and round.
   [[nodiscard]] double lot_of(const KeyId& who, RoundIndex round) const;
 
   const CoreConfig& config_;

@@ -1,4 +1,4 @@
-// Who audits whom, and which shards that takes.
+// Auditors: who audits which case, and the shadow leases for it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 namespace gleaner {
 namespace {
 
-// Cases that are looked at after one event, and volunteers that could audit them; what is left is
-// looked at after the next events.
+// Cases that update() looks at after one event, and candidates for their audits. The others come
+// after the next events.
 constexpr std::size_t kCasesMax = 128;
 constexpr std::size_t kCandidatesMax = 4096;
-// Volunteers who could audit a case, among whom one is chosen.
+// Able volunteers among whom a case's auditor is chosen.
 constexpr int kAbleMax = 64;
 
 }  // namespace
@@ -32,11 +32,11 @@ bool Audits::can_audit(SessionId id, const SessionState& session, const Case& au
       session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
   if (!is_able || id == audit_case.who.session || sessions_.is_quarantined(session)) return false;
   if (audit_case.dissent && !session.is_trusted()) return false;
-  // The round waits for its auditors. Where newcomers cannot prove themselves otherwise, they may
-  // be the first.
+  // The round waits for its auditors, so that newcomers audit only where they cannot prove
+  // themselves otherwise.
   const bool is_new = sessions_.is_newcomer(session);
   if (session.is_on_trial || (is_new && sessions_.tries_newcomers())) return false;
-  // Who came by one invite may be one person.
+  // Volunteers of one invite may be one person.
   if (!session.is_trusted() && session.standing.invite == audit_case.who.invite) return false;
   return placement_.has_room_for_shadows(id, session, audit_case.shards.size()) &&
          !holds_of(audit_case, id);
@@ -45,15 +45,15 @@ bool Audits::can_audit(SessionId id, const SessionState& session, const Case& au
 std::optional<SessionId> Audits::choose_auditor(const Case& audit_case) {
   using Cost = std::tuple<bool, bool, double, SessionId>;
   std::optional<Cost> best;
-  // The best of a few is about as good as the best of all. They are sought from behind the last
-  // choice on, so that everybody has a turn.
+  // The best of a few is about as good as the best of all. The search begins behind the last
+  // choice, so that everybody has a turn.
   int able = 0;
   in_turn(sessions_.all(), last_auditor_, sessions_.all().size(), [&](const auto& entry) {
     const auto& [id, session] = entry;
     ++candidates_;
     if (!can_audit(id, session, audit_case)) return true;
     const std::uint32_t held = placement_.shards_at(id);
-    // The referee does what nobody else can.
+    // The referee audits what nobody else can.
     const Cost cost(session.is_referee() && !audit_case.dissent, sessions_.is_newcomer(session),
                     held / std::max(session.speed, 1.0), id);
     if (!best || cost < *best) best = cost;
@@ -163,8 +163,8 @@ void Audits::update_shadows(Case& audit_case) {
       if (urgency(audit_case.id) < urgency(other->second))
         dismiss_auditor(cases_.at(other->second));
     }
-    // The commit that it begins from must be stored, and must be the one that the holder sent: what
-    // is stored may be an earlier holder's until then.
+    // The commit from which the audit begins must be stored, and must be the holder's own: an
+    // earlier holder's commit may be stored until then.
     const ShardLease& lease = placement_.leases().at(shard);
     const bool is_there = lease.committed >= work.first_round &&
                           (audit_case.has_left || !holds(audit_case.who.session, shard) ||

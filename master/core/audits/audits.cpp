@@ -47,7 +47,7 @@ void Audits::closed_in(RoundIndex round) {
 
 void Audits::answered(SessionId holder, const SessionState& session, AuditedPiece piece) {
   Case& audit_case = case_of(holder, session);
-  // Evaluations decide, so that all of them are audited.
+  // Decisions rest on evaluations, so that all of them are audited.
   piece.is_excused = piece.unit.kind == UnitInFlight::Kind::kTrain &&
                      !lot_.is_drawn(audit_case.who.identity, piece.round);
   if (!piece.is_excused) {
@@ -116,7 +116,8 @@ void Audits::audit_from_last_commit(Case& audit_case, ShardId shard) {
     const bool is_on =
         std::ranges::any_of(piece.unit.leases, [&](const LeaseRef& l) { return l.shard == shard; });
     if (!is_on || piece.round <= last || piece.is_excused) continue;
-    // That round waits for it, or the auditor could come too late to begin there.
+    // The earlier round waits for the piece. Otherwise an auditor could come too late to begin
+    // there.
     if (piece.is_open()) {
       closed_in(piece.round);
       ++open_in_[last];
@@ -179,7 +180,7 @@ void Audits::issued(const UnitInFlight& unit) {
 
 void Audits::answered_again(const UnitInFlight& unit, const Fingerprint& answer) {
   const auto found = cases_.find(unit.audit->case_id);
-  // The case is closed, or is done from the start, by somebody else or the same one.
+  // The case is closed, or its audit has begun again.
   if (found == cases_.end() || found->second.stint != unit.audit->stint) return;
   Case& audit_case = found->second;
   const std::uint64_t number = unit.audit->piece;
@@ -288,7 +289,7 @@ void Audits::auditor_leaves(SessionId id) {
 }
 
 bool Audits::is_excused(const AuditedPiece& piece, RoundIndex last) const {
-  // Pieces of folded rounds stay behind others.
+  // Pieces of folded rounds may stand behind others in the list.
   return piece.is_excused && piece.round >= checkpoint_ && piece.round <= last;
 }
 
@@ -364,7 +365,7 @@ void Audits::decided(RoundIndex checkpoint) {
     audit_case.next_piece = std::max(audit_case.next_piece, audit_case.first_piece);
     for (auto& [shard, work] : audit_case.shards) {
       work.first_round = std::max(work.first_round, checkpoint);
-      // It still downloads from a checkpoint that the fold removes.
+      // The shadow still downloads from a checkpoint that the fold removes.
       const ShardLease& shadow = placement_.shadows().at(shard);
       const bool is_late = shadow.state == LeaseState::kLoading && shadow.base_round < checkpoint;
       if (is_late && serves(shard, id)) release(shard);

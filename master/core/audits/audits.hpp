@@ -1,19 +1,18 @@
-// The work of volunteers that nobody vouches for, done again by others and compared. What a
-// volunteer computes is a function of what it was sent, so that two honest answers are the same
-// bytes. Used from the core only.
+// The work of strangers, repeated by others and compared. An answer is a function of the
+// volunteer's input, so that two honest answers are the same bytes. Used from the core only.
 //
-// Owns the cases. A *case* is what one holder has done since the checkpoint, in its order, with the
-// fingerprints of its answers. Its *auditor* holds the same shards under shadow leases
+// Owns the cases. A *case* is the work of one holder since the checkpoint, in its order, with the
+// fingerprints of its answers. The *auditor* of the case holds the same shards under shadow leases
 // (Placement::shadows) and is sent the same units, so that nothing tells it that it audits.
 // Under `adaptive`, work that the lot spares is kept as excused until its round is folded: a round
 // that looks diverged is audited after all.
 // Invariants
 // - The auditor of a case is trusted or came by another invite than the holder, and holds none of
 //   the case's shards.
-// - A round is clear when every answer and commit in it has been confirmed or excused. No other
-//   round may fold.
-// - Nobody is convicted on the word of somebody who is audited: after a difference a trusted
-//   volunteer does the case again, and its answer decides.
+// - A round is clear when every answer and commit in it is confirmed or excused. Only a clear round
+//   may fold.
+// - An audited volunteer's word convicts nobody: after a difference a trusted volunteer repeats the
+//   case, and its answer decides.
 #pragma once
 
 #include <cstdint>
@@ -38,14 +37,14 @@ namespace gleaner {
 // The commit of a shard for a round.
 using CommitKey = std::pair<RoundIndex, ShardId>;
 
-// A unit of a holder, as it was answered.
+// A holder's answer to a unit.
 struct AuditedPiece {
   UnitInFlight unit;               // its leases are the holder's
-  std::vector<ScoredNeuron> best;  // the answer to an evaluation unit, counted once confirmed
-  RoundIndex round = 0;            // that waits for it
+  std::vector<ScoredNeuron> best;  // the answer to an evaluation unit; counts once confirmed
+  RoundIndex round = 0;            // the round that waits for the piece
   Fingerprint claimed{};
   bool is_confirmed = false;
-  bool is_excused = false;  // nobody is to do it again
+  bool is_excused = false;  // need not be repeated
 
   [[nodiscard]] bool is_open() const { return !is_confirmed && !is_excused; }
 };
@@ -56,69 +55,70 @@ class Audits {
   Audits(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement)
       : run_(run), outbox_(outbox), sessions_(sessions), placement_(placement), lot_(run.config) {}
 
-  // -- what an audited holder says it has done
+  // -- claims of an audited holder
   void answered(SessionId holder, const SessionState& session, AuditedPiece piece);
   void committed(SessionId holder, const SessionState& session, const CommitKey& commit,
                  const Fingerprint& content);
-  // `holder` sent another commit than an earlier holder, whose commit stands: what both have done
-  // is audited, and what `holder` did from before that commit on, since the store has none of it.
+  // `holder` sent a commit that differs from the stored commit of an earlier holder. Has the work
+  // of both audited, and the work of `holder` from the beginning of that round, since the store has
+  // none of it.
   void dispute(const CommitKey& commit, SessionId holder);
 
-  // -- the same work for the auditor
+  // -- units for the auditor
   // The next unit that it can begin, with its shadow leases; `audit` in it is set.
   [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor) const;
   void issued(const UnitInFlight& unit);
   void answered_again(const UnitInFlight& unit, const Fingerprint& answer);
   void committed_again(SessionId auditor, const CommitKey& commit, const Fingerprint& content);
 
-  // -- what may have changed since the last update()
-  // Something about a volunteer: it can do more or less for others.
+  // -- what update() looks at
+  // The volunteer may be able to do more or less for others.
   void heard(SessionId id);
-  // Something about a shard: more is stored of it, or was said of it.
+  // The shard has more stored commits or more claims.
   void changed(ShardId shard);
 
-  // Anything.
+  // Anything may have changed.
   void look_at_all() { is_all_due_ = true; }
 
-  // Time has passed: cases that wait for an auditor, and some others in turn.
+  // Time has passed: looks at cases that wait for an auditor, and at some others in turn.
   void look_at_some();
 
-  // -- what follows
-  // An answer is known to be false without an audit.
+  // -- consequences
+  // The answer is known to be false without an audit.
   void convict(Conviction guilty) { convictions_.push_back(std::move(guilty)); }
 
-  // Appoints auditors, lends them shards, and takes back what no case needs, where something has
-  // changed. Returns who may have something to begin.
+  // Appoints auditors, lends them shards, and takes back shards that no case needs. Looks only
+  // where something has changed. Returns the volunteers that may have a unit to begin.
   std::set<SessionId> update();
   void session_gone(SessionId id);
-  // It does no more for others.
+  // The volunteer audits nobody any more.
   void auditor_leaves(SessionId id);
-  // Audits what was excused in the rounds up to this one. False when nothing was.
+  // Audits excused work of the rounds up to this one. False when there is none.
   bool audit_after_all(RoundIndex round);
-  // The strangers of whose work in the round something is excused.
+  // The strangers with excused work in the round.
   [[nodiscard]] std::vector<KeyId> excused_in(RoundIndex round) const;
-  // The rounds before `checkpoint` are folded, or about to be: who audits later work starts there.
+  // Rounds before `checkpoint` are folded, or about to be: audits of later work start there.
   void decided(RoundIndex checkpoint);
   [[nodiscard]] bool is_clear(RoundIndex round) const;
 
-  // Whether the session does work of others again, now or as soon as it comes.
+  // Whether the session is the auditor of a case.
   [[nodiscard]] bool is_auditor(SessionId id) const { return by_auditor_.contains(id); }
 
-  // Who confirmed the commit of a shard for a round that is clear: key and name. Zero when it was
-  // excused.
+  // Key and name of the auditor that confirmed the commit. Zero when the commit was excused.
+  // Key and name of the auditor that confirmed the commit. Zero when the commit was excused.
   [[nodiscard]] std::pair<KeyId, std::string> auditor_of(RoundIndex round, ShardId shard) const;
-  // Evaluation units that have been confirmed since the last call.
+  // Evaluation units confirmed since the last call.
   [[nodiscard]] std::vector<AuditedPiece> take_evaluations();
   [[nodiscard]] std::vector<Conviction> take_convictions();
 
-  // Whether a case waits for a trusted volunteer, or for any, and none is here.
+  // Whether a case waits for an auditor and none is here.
   [[nodiscard]] bool wants_referee() const { return !waiting_.empty(); }
 
-  // Says what holds round `round` up: "ann to do again what bob has done". Empty when it is clear.
+  // Why the round cannot fold yet: "ann to do again what bob has done". Empty when it is clear.
   [[nodiscard]] std::string waiting_for(RoundIndex round) const;
 
  private:
-  // A commit: what the holder sent, and what its auditor did.
+  // A commit as the holder sent it, and as the auditor computed it.
   struct CommitClaim {
     std::vector<Fingerprint> claimed;  // different ones, if the holder sent it several times
     std::optional<Fingerprint> again;
@@ -127,26 +127,26 @@ class Audits {
     [[nodiscard]] bool is_open() const { return !claimed.empty() && !again && !is_excused; }
   };
 
-  // Where an answer is in a case: the number of a piece, or a commit.
+  // The place of an answer in a case: the number of a piece, or a commit.
   struct Place {
     std::optional<std::uint64_t> piece;
     CommitKey commit{};
     friend bool operator==(const Place&, const Place&) = default;
   };
 
-  // An auditor got something else. Void once the case begins with an earlier round: the holder's
-  // commit, whose rows the auditor had, may be what is false.
+  // An auditor's answer that differs. Void once the case begins with an earlier round: the auditor
+  // had the rows of a commit of the holder, and that commit may be false.
   struct Dissent {
     Place place;
     Fingerprint answer{};
-    Volunteer auditor;  // in case it is the auditor who lied
+    Volunteer auditor;  // may turn out to have lied itself
   };
 
   // A shard in a case.
-  struct ShardWork {
-    RoundIndex first_round = 0;  // whose beginning the holder's work on it starts from
+  struct ShardWork {             // the audit begins at the start of this round
+    RoundIndex first_round = 0;  // unconfirmed answers and commits
     std::uint32_t open = 0;      // answers and commits that nobody has confirmed
-    std::uint32_t pending = 0;   // pieces that the auditor has not been sent
+    std::uint32_t pending = 0;   // pieces not yet sent to the auditor
 
     [[nodiscard]] bool is_due() const { return open > 0 || pending > 0; }
   };
@@ -158,23 +158,24 @@ class Audits {
     Volunteer who;  // the holder
     bool has_left = false;
     std::optional<SessionId> auditor;
-    std::uint64_t stint = 0;  // the auditor's: the next one begins again, perhaps from other rows
+    // counts the case's auditors; a new auditor begins again, perhaps from other rows
+    std::uint64_t stint = 0;
     std::deque<AuditedPiece> pieces;
     std::uint64_t first_piece = 0;  // the number of pieces.front()
-    std::uint64_t next_piece = 0;   // the first one that the auditor has not been sent
+    std::uint64_t next_piece = 0;   // the first piece not yet sent to the auditor
     std::map<CommitKey, CommitClaim> commits;
     std::map<ShardId, ShardWork> shards;
-    std::uint64_t open = 0;  // answers and commits that nobody has confirmed
+    std::uint64_t open = 0;  // unconfirmed answers and commits
     std::optional<Dissent> dissent;
   };
 
   Case& case_of(SessionId holder, const SessionState& session);
-  // The case's work on the shard, which begins with the round if there is none yet.
+  // The case's work on the shard; a new entry begins with the round.
   ShardWork& work_on(Case& audit_case, ShardId shard, RoundIndex round);
   // Forgets an entry of the case's shards, and returns the next one.
   std::map<ShardId, ShardWork>::iterator forget_work(Case& audit_case,
                                                      std::map<ShardId, ShardWork>::iterator work);
-  // A claim of the round on these shards is made, or confirmed.
+  // A claim on these shards in the round is made, or confirmed.
   void opened(Case& audit_case, const std::vector<LeaseRef>& shards, RoundIndex round);
   void confirmed(Case& audit_case, const std::vector<LeaseRef>& shards, RoundIndex round);
   // One claim fewer is open in the round.
@@ -185,19 +186,19 @@ class Audits {
   // answer convicts the holder, and any other auditor loses the case.
   bool judge_claim(Case& audit_case, const Place& place, const Fingerprint& claimed,
                    const Fingerprint& again);
-  // The auditor sent this commit.
+
   void check_commit(Case& audit_case, const CommitKey& key, const Fingerprint& again);
-  // Audits what is excused in the rounds up to `last`. False when nothing is.
+  // Audits the case's excused work of rounds up to `last`. False when there is none.
   bool draw_excused(Case& audit_case, RoundIndex last);
-  // The holder of the shard is gone. If it began a round without committing the one before, the
-  // store lacks the rows that this work began from: it is audited from the round before.
+  // The holder of the shard is gone. If it began a round without committing the round before, the
+  // store lacks the rows from which it began: its work is audited from the round before.
   void audit_from_last_commit(Case& audit_case, ShardId shard);
-  // The work on the shard is audited from the beginning of the round, if not from an earlier one.
+  // The work on the shard is audited from the beginning of the round or of an earlier round.
   void begin_no_later(Case& audit_case, ShardId shard, RoundIndex round);
-  // Whether something of the open rounds up to `last` is excused: the piece, or anything.
+  // Whether the piece, or anything in the case, is excused in open rounds up to `last`.
   [[nodiscard]] bool is_excused(const AuditedPiece& piece, RoundIndex last) const;
   [[nodiscard]] bool has_excused(const Case& audit_case, RoundIndex last) const;
-  // The whole rounds of the case before `checkpoint` count for its holder.
+  // The case's confirmed rounds before `checkpoint` count for its holder.
   void count_confirmed_rounds(const Case& audit_case, RoundIndex checkpoint);
   void convict(const Volunteer& who, const Case& audit_case, const Place& place);
 
@@ -206,7 +207,7 @@ class Audits {
 
   // The next case that update() is to look at, behind `last`.
   [[nodiscard]] std::optional<CaseId> next_due(std::optional<CaseId> last);
-  // Looks at the case. It may be gone then.
+  // Looks at the case, and erases it when it is done.
   void look_at(Case& audit_case);
   // "the answer for batches 12 to 15".
   [[nodiscard]] static std::string describe(const Case& audit_case, const Place& place);
@@ -214,7 +215,7 @@ class Audits {
   [[nodiscard]] bool can_audit(SessionId id, const SessionState& session,
                                const Case& audit_case) const;
   [[nodiscard]] std::optional<SessionId> choose_auditor(const Case& audit_case);
-  // Two cases may need one shard: that goes first which holds up the earlier round.
+  // When two cases need one shard, the case that holds up the earlier round goes first.
   [[nodiscard]] std::pair<RoundIndex, CaseId> urgency(CaseId id) const;
   void dismiss_auditor(Case& audit_case);
   // Whether the auditor can do the rest of the case. A paused auditor would hold the round up. An
@@ -222,27 +223,28 @@ class Audits {
   [[nodiscard]] bool can_go_on(const Case& audit_case) const;
   // Gives the case an auditor if it needs one.
   void update_auditor(Case& audit_case);
-  // Whether a new auditor need not do it: its round has been folded, or it changes no shard.
+  // Whether a new auditor may skip the piece: its round is folded, or it is excused, or it is a
+  // confirmed evaluation.
   [[nodiscard]] bool is_over(const AuditedPiece& piece) const;
   // The piece to be sent next, by number.
   [[nodiscard]] std::optional<std::uint64_t> next_of(const Case& audit_case) const;
   // Whether the shard's shadow lease is for this case.
   [[nodiscard]] bool serves(ShardId shard, CaseId id) const;
-  // Takes back shadows that cannot come to the next piece, to be lent again: all earlier pieces are
-  // done on them, and they stand elsewhere than where it begins. So it is when the holder began a
-  // round again, or got a shard back later.
+  // Takes back shadows that cannot reach the next piece, so that they are lent again: all earlier
+  // pieces are done on them, and the next piece begins elsewhere. Happens when the holder began a
+  // round again, or got a shard back.
   void release_misplaced(Case& audit_case);
-  // Lends the auditor what it needs, and takes back what it does not.
+  // Lends the auditor the shards that it needs, and takes back the others.
   void update_shadows(Case& audit_case);
-  // Whether the session holds the shard, and not as a shadow.
+  // Whether the session holds the shard itself, not as a shadow.
   [[nodiscard]] bool holds(SessionId id, ShardId shard) const;
-  // Whether the session holds a shard of the case itself that is due.
+  // Whether the session itself holds a shard of the case that is still due.
   [[nodiscard]] bool holds_of(const Case& audit_case, SessionId id) const;
   // Hot standby (hot_standby.cpp): when a holder is gone, its auditor goes on with its shards from
   // where it stood, as soon as the auditor has done the case. Until then nobody is lent them.
   void stand_by(Case& audit_case);
   void go_on(const Case& audit_case, const std::vector<ShardId>& shards);
-  // The new holder's work goes on from pieces that it has done as an auditor.
+  // The heir's own case begins with the pieces that it did as an auditor.
   void inherit(SessionId heir, const Case& from);
   [[nodiscard]] bool is_standby(ShardId shard, CaseId id) const;
   void release(ShardId shard);
@@ -256,7 +258,7 @@ class Audits {
 
   AuditSampler lot_;
   std::map<CaseId, Case> cases_;
-  std::map<SessionId, CaseId> by_holder_;  // those that have not left
+  std::map<SessionId, CaseId> by_holder_;  // holders that have not left
   std::map<SessionId, std::set<CaseId>> by_auditor_;
   std::map<ShardId, CaseId> shadow_of_;  // whose case a shadow lease serves
   std::map<CommitKey, std::pair<KeyId, std::string>> confirmed_by_;

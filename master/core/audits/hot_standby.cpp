@@ -28,14 +28,14 @@ void Audits::stand_by(Case& audit_case) {
     ShardLease& shadow = placement_.shadows().at(shard);
     const bool is_free = lease.state == LeaseState::kFree;
     const bool is_leaving = !audit_case.has_left && holds(audit_case.who.session, shard);
-    // One that is behind would keep all others waiting: whoever is lent the shard is sooner.
+    // A shadow that is behind would keep all others waiting. Another volunteer would be sooner.
     const bool keeps_up = shadow.state == LeaseState::kReady && work.pending == 0;
     const bool is_standby =
         room > 0 && keeps_up && (is_free || is_leaving) && placement_.can_take_over(shard);
     if (std::exchange(shadow.is_standby, is_standby) != is_standby) placement_.look_again();
     if (!is_standby) continue;
     --room;
-    // Where more is stored, whoever is lent the shard has less to do.
+    // If more is stored, another volunteer that is lent the shard has less to do.
     const bool is_there = shadow.next_commit == lease.committed;
     if (is_free && is_there) ready.push_back(shard);
   }
@@ -59,8 +59,8 @@ void Audits::go_on(const Case& audit_case, const std::vector<ShardId>& shards) {
 void Audits::inherit(SessionId heir, const Case& from) {
   Case& audit_case = case_of(heir, sessions_.at(heir));
   mark(audit_case);
-  // All of them: a piece may be of a shard that somebody else is lent, and of one that is taken
-  // over, and begins where earlier pieces left both.
+  // Takes all pieces: a piece may cover a shard that is taken over and a shard that somebody else
+  // is lent, and begins where earlier pieces left both.
   for (const AuditedPiece& piece : from.pieces) {
     if (is_over(piece) || piece.unit.kind != UnitInFlight::Kind::kTrain) continue;
     audit_case.pieces.push_back(piece);

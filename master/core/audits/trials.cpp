@@ -13,7 +13,7 @@ namespace {
 
 // Batches of an exercise.
 constexpr BatchIndex kBatches = 4;
-// On trial at a time: in all, and by one invite.
+// Trials at a time: in all, and by one invite.
 constexpr std::size_t kTrialsMax = 16;
 constexpr std::ptrdiff_t kTrialsPerInvite = 4;
 // False answers after which the exercise is replaced.
@@ -33,7 +33,7 @@ BatchIndex Trials::end_of(RoundIndex round) const {
   const double cells = static_cast<double>(run_.model.batch_examples) * run_.model.hidden;
   const auto fitting = static_cast<BatchIndex>(
       std::clamp(kUnitCellsMax / std::max(cells, 1.0), 1.0, static_cast<double>(kBatches)));
-  // Without the round's last batch, where that can be, so that no commit follows.
+  // Leaves out the round's last batch if it can, so that no commit follows.
   return begin + std::clamp<BatchIndex>(length - 1, 1, fitting);
 }
 
@@ -55,7 +55,7 @@ void Trials::begin_draft(RoundIndex round) {
   read_on();
 }
 
-// One chunk at a time: nobody waits for them, and others read from the store too.
+// One chunk at a time: nobody waits for the exercise, and others read from the store too.
 void Trials::read_on() {
   if (draft_->chunks.size() == draft_->reads.size()) return;
   outbox_.push(StorageTask(draft_->reads[draft_->chunks.size()]));
@@ -95,7 +95,7 @@ void Trials::folded(RoundIndex round, const Receipts& receipts) {
     const bool is_known = receipts.shards.at(raw(draft_->shard)).verdict != WorkVerdict::kUnaudited;
     std::optional<Exercise> made = is_known ? finish(*draft_) : std::nullopt;
     draft_.reset();
-    // Who is on trial finishes the exercise that it began.
+    // Volunteers on trial finish the exercise that they began.
     if (made && trials_.empty()) {
       exercise_ = std::move(made);
       sessions_.set_tries_newcomers(true);

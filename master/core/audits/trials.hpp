@@ -1,13 +1,13 @@
-// Strangers that have just come prove themselves before others wait for them: each does a unit
-// again whose answer is known. Used from the core only.
+// Trials of newcomers. A stranger that has just come repeats a unit with a known answer before
+// others have to wait for it. Used from the core only.
 //
 // The *exercise* is the beginning of a round on one shard: the rows as of the checkpoint, the
-// batches, and the answers that the run's fold has confirmed. It is kept in memory, so that it can
-// be done at any time and at any pace, and neither a round nor a volunteer waits for it.
+// batches, and the answers that the run's fold has confirmed. It is kept in memory, so that a
+// newcomer can do it at any time and pace. No round and no volunteer waits for it.
 // Invariants
-// - Who is on trial holds no shard and audits nobody.
-// - A false answer convicts nobody: nothing came of it, and under `adaptive` it may be the known
-//   one that is false. After kFailuresMax of them there is another exercise.
+// - A volunteer on trial holds no shard and audits nobody.
+// - A false answer convicts nobody: it reached no model, and under `adaptive` the known answer
+//   itself may be false. After kFailuresMax false answers another exercise replaces it.
 #pragma once
 
 #include <cstdint>
@@ -36,25 +36,26 @@ class Trials {
         pipeline_(pipeline) {}
 
   // -- the exercise
-  // An answer that is part of the run.
+  // Notes an answer that is part of the run.
   void note(const UnitResult& result);
-  // The round is folded; its batches are still in the log. Strangers whose work it confirms, as
-  // holders or as auditors, have done more than an exercise.
+  // The round is folded, and its batches are still in the log. Strangers whose work it confirms, as
+  // holders or as auditors, have proved themselves.
   void folded(RoundIndex round, const Receipts& receipts);
-  // A fold leaves the rows of its round behind, so that a draft which it finds unread is dropped.
+  // Takes a chunk of the draft. A fold removes the rows as of its round: it drops a draft that
+  // still lacks some.
   void on(ChunkRead& event, bool is_folding);
 
   // -- newcomers
   void came(SessionId id);
   void session_gone(SessionId id);
-  // Time has passed: newcomers may begin, and rows for an exercise may be read.
+  // Time has passed: begins trials, and reads rows for an exercise.
   void tick(RoundIndex checkpoint, bool is_folding);
   [[nodiscard]] bool is_on_trial(SessionId id, const LeaseRef& lease) const;
   Result<void> receive(SessionId id, const ChunkRequest& request);
   Result<void> receive(SessionId id, const ShardReady& ready);
-  // The load that the session owes for its trial, if it does.
+  // The load that the session owes for its trial, if any.
   [[nodiscard]] std::optional<OutstandingWork> outstanding(SessionId id) const;
-  // Units to be sent; their batches are exercise_batches().
+  // The units to be sent. Their batches are exercise_batches().
   [[nodiscard]] std::vector<std::pair<SessionId, UnitInFlight>> take_units();
 
   [[nodiscard]] const std::vector<UnitBatch>& exercise_batches() const {
@@ -74,7 +75,7 @@ class Trials {
     std::uint32_t failures = 0;
   };
 
-  // Rows that are being read for an exercise of a round that is not folded yet.
+  // Rows that are being read for an exercise. Their round is not folded yet.
   struct Draft {
     RoundIndex round = 0;
     ShardId shard{};
@@ -90,9 +91,9 @@ class Trials {
     bool is_sent = false;
   };
 
-  // The shard that a round's exercise would be of: another one for each round.
+  // The shard of a round's exercise: another shard for each round.
   [[nodiscard]] ShardId shard_of(RoundIndex round) const;
-  // Batches of the round that an exercise has, from its first on.
+  // The end of the exercise's batches, which begin with the round.
   [[nodiscard]] BatchIndex end_of(RoundIndex round) const;
   void begin_draft(RoundIndex round);
   void read_on();
@@ -110,7 +111,8 @@ class Trials {
 
   std::optional<Exercise> exercise_;
   std::optional<Draft> draft_;
-  // The outcomes of the shard that shard_of() the batch's round is; none where two differed.
+  // Outcomes of the batches of exercises, for the shard of their round (shard_of). Nullopt where
+  // two answers differed.
   std::map<BatchIndex, std::optional<ShardOutcome>> answers_;
   bool has_strangers_ = false;  // one has ever come
   std::set<SessionId> newcomers_;

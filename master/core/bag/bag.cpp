@@ -11,19 +11,19 @@
 namespace gleaner {
 namespace {
 
-// Volunteers with nothing to do that are looked at after one event.
+// Volunteers without work that lend() looks at after one event.
 constexpr std::size_t kHungryMax = 1024;
-// Pieces to be done again that are offered to one volunteer, and for which a referee is called.
+// Pieces to be repeated that one volunteer is offered, and pieces for which a referee is called.
 constexpr std::size_t kAuditsMax = 64;
-// Pieces that are out, among which one volunteer looks for a spare to do.
+// Pieces in work among which one volunteer looks for a spare.
 constexpr std::size_t kSparesMax = 256;
-// Volunteers without other work that look for a spare after a tick.
+// Volunteers without work that may look for a spare after a tick.
 constexpr std::uint32_t kSeekersMax = 64;
-// A spare of a shard-round is done when it has been out for as many times as long as it takes.
+// A spare begins when the piece has taken this multiple of the volunteer's own time for it.
 constexpr double kSpareAfter = 1.5;
 constexpr Micros kSpareAfterLeast{1'000'000};
 
-// The checkpoint as of which the rows are for it.
+// The checkpoint from which the piece begins.
 RoundIndex base_of(const AuditPiece& piece) {
   return piece.is_scores ? piece.round + 1 : piece.round;
 }
@@ -207,7 +207,7 @@ std::optional<std::pair<Bag::Piece, SessionId>> Bag::stealable(SessionId thief) 
     if (round >= open_end_) break;
     if (holder == thief) continue;
     const std::set<Piece>& idle = index_.idle_at(holder);
-    // The last one of the earliest round: the holder comes to it last.
+    // Take the last idle shard of the earliest round: its holder comes to it last.
     auto piece = idle.lower_bound({round + 1, ShardId{0}});
     while (piece != idle.begin()) {
       --piece;

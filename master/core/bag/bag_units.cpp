@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/work/quantized_activations.hpp"
 #include "master/core/bag/bag.hpp"
 #include "master/core/evaluations.hpp"
 #include "master/core/session.hpp"
-#include "common/work/quantized_activations.hpp"
 
 namespace gleaner {
 namespace {
@@ -174,7 +174,7 @@ Result<void> Bag::receive(SessionId id, SessionState& session, EvalResult& resul
   }
   work_.scored(checkpoint, shard, doer(id, session),
                static_cast<std::uint32_t>(unit.eval_begin / kScoreChunk), std::move(result));
-  // The holder has answered first: a spare is of no use any more.
+  // The holder has answered first: end the spare.
   const AuditPiece piece{checkpoint - 1, shard, true};
   const bool is_scored = !work_.owes_scores(checkpoint, shard);
   if (is_scored && shadow != nullptr && shadow->is_spare && shadow->piece == piece) {
@@ -184,7 +184,7 @@ Result<void> Bag::receive(SessionId id, SessionState& session, EvalResult& resul
   return {};
 }
 
-// The holder has finished what it had begun; what it had not begun is cancelled.
+// The holder has finished the units that it had begun. The others are cancelled.
 Result<void> Bag::receive(SessionId id, SessionState& session, const HandOver& part) {
   ShardLease* const lease = leases_.find(part.lease, id);
   if (lease == nullptr) return {};

@@ -1,6 +1,5 @@
-// Sorts the shards of a run without a hidden layer into free ones, idle ones and those that are
-// out, by round, so that the first of each kind is found without a look at all shards. Pure state;
-// used from the core only.
+// Sorts the shards of a run without a hidden layer by kind and round, so that the first free, idle
+// or busy shard is found without a look at all shards. Pure state; used from the core only.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +25,16 @@ class LeaseIndex {
 
   struct Entry {
     Kind kind = Kind::kNowhere;
-    RoundIndex round = 0;  // of the work that is next, or out
+    RoundIndex round = 0;  // of the next work, or of the work that is out
     SessionId holder{};    // of a shard that is idle or out
-    Instant since{};       // from when on a shard is out
+    Instant since{};       // when the shard went out
   };
 
   using Piece = std::pair<RoundIndex, ShardId>;
 
   explicit LeaseIndex(std::uint32_t shards) : entries_(shards) {}
 
-  // Replaces what is known of the shard. One that stays out with the same holder on the same round
+  // Replaces the entry of the shard. A shard that stays out with the same holder on the same round
   // keeps its time.
   void put(ShardId shard, Entry entry);
 
@@ -45,20 +44,20 @@ class LeaseIndex {
   // The volunteer's idle shards, earliest round first.
   [[nodiscard]] const std::set<Piece>& idle_at(SessionId holder) const;
 
-  // Earliest round first, then those that have been out for longest.
+  // Earliest round first, then longest out first.
   [[nodiscard]] const std::set<std::tuple<RoundIndex, Instant, ShardId>>& out() const {
     return out_;
   }
 
-  // Volunteers with idle shards: by the earliest round of these, those with most of them first. The
-  // second member is their number, negative.
+  // Volunteers with idle shards, by the earliest round of these shards, then by their number,
+  // largest first. The second member is the number, negative.
   [[nodiscard]] const std::set<std::tuple<RoundIndex, std::int64_t, SessionId>>& rich() const {
     return rich_;
   }
 
  private:
   void erase(ShardId shard);
-  // The volunteer's idle shards have changed.
+  // Ranks the holder again after its idle shards have changed.
   void rank(SessionId holder);
 
   std::vector<Entry> entries_;  // by shard

@@ -21,7 +21,8 @@ std::string describe(const AuditPiece& piece) {
                      raw(piece.shard), piece.is_scores ? "after" : "in", piece.round);
 }
 
-// The best neurons of each example, of two lists with a number of neurons each.
+// Merges the best neurons of each example, from two lists with a fixed number of neurons per
+// example.
 std::vector<ScoredNeuron> merged(const std::vector<ScoredNeuron>& one,
                                  const std::vector<ScoredNeuron>& other, std::size_t examples,
                                  std::uint32_t top_k) {
@@ -266,7 +267,7 @@ void ShardRounds::convict(const Volunteer& who, const std::string& what) {
   for (const auto& [key, work] : works_) {
     if (is_void(work)) void_from.emplace_back(key.second, key.first);
   }
-  // The rows that false scores were made of are gone with their holder's next round.
+  // False scores cannot be repeated by their holder: its next round has replaced the rows.
   for (const auto& [checkpoint, evaluated] : scores_) {
     for (const auto& [shard, scores] : evaluated.shards) {
       if (is_void(scores)) void_from.emplace_back(shard, checkpoint);
@@ -285,7 +286,7 @@ void ShardRounds::spoil(ShardId shard, RoundIndex round) {
   for (auto& [checkpoint, evaluated] : scores_) {
     if (checkpoint < round) continue;
     const auto scores = evaluated.shards.find(shard);
-    // The scores at the beginning of the round stand, unless they are what is void.
+    // Scores at the beginning of the round stay, unless they are void themselves.
     if (scores == evaluated.shards.end() || scores->second.is_merged ||
         (checkpoint == round && scores->second.counts())) {
       continue;
@@ -309,7 +310,7 @@ void ShardRounds::settle(ShardId shard) {
        work = works_.find({next, shard})) {
     if (!work->second.counts() || !work->second.is_stored) break;
     ++settled_shards_[next];
-    // An excused claim may be audited after all, unless this process ends.
+    // An excused claim may be audited later, as long as this process lives.
     if (work->second.is_excused) {
       sessions_.note_trained(work->second.who.identity);
     } else {

@@ -1,16 +1,18 @@
-// Shard-rounds that are not folded yet, in a run without a hidden layer: who has done each, what
-// came of it, and whether it counts. Used from the core only.
+// Open shard-rounds of a run without a hidden layer: who did each, with what result, and whether it
+// counts. Used from the core only.
 //
-// A *claim* is what one volunteer says that it got: the result and the commit of a shard-round, or
+// A *claim* is a volunteer's account of its work: the result and the commit of a shard-round, or
 // the scores of a shard at a checkpoint. A trusted volunteer's claim counts at once. A stranger's
-// claim counts when somebody else has got the same; under `adaptive` the lot may excuse it.
+// claim counts when another volunteer has got the same, or when an adaptive audit leaves it out (it
+// is *excused*).
 //
-// A shard's rounds *settle* in their order: a round settles when its claim counts and its commit is
-// stored. A false claim therefore spoils one shard from one round on, and nothing that has settled.
+// The rounds of a shard *settle* in their order. A round settles when its claim counts and its
+// commit is stored. A false claim therefore spoils one shard from one round on, and no settled
+// round.
 // Invariants
-// - Whoever does a stranger's work again is trusted, or came by another invite.
-// - Nobody is convicted on the word of somebody who is audited: after a difference a trusted
-//   volunteer does the work again, and its answer decides.
+// - A volunteer that repeats a stranger's work is trusted, or came by another invite.
+// - An audited volunteer's word convicts nobody: after a difference a trusted volunteer repeats the
+//   work, and its answer decides.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +34,14 @@
 
 namespace gleaner {
 
-// Somebody who did a piece of work.
+// A volunteer that did a piece of work.
 struct Doer {
   Volunteer who;
   bool is_trusted = false;
 };
 
-// A piece of work that can be done again: a shard over round `round`, or, where only its scores are
-// in question, the scores at the end of that round.
+// A piece of work that can be repeated: a shard over `round`, or (`is_scores`) the scores of the
+// shard at the end of `round`.
 struct AuditPiece {
   RoundIndex round = 0;
   ShardId shard{};
@@ -53,89 +55,86 @@ class ShardRounds {
   ShardRounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Audits& audits,
               const ResumePoint& resume);
 
-  // -- what the holder of a shard says
+  // -- claims of a shard's holder
   void answered(RoundIndex round, ShardId shard, const Doer& doer, const UnitResult& result);
   void committed(RoundIndex round, ShardId shard, const Fingerprint& content);
-  // Its commit is in the store.
+  // The commit is in the store.
   void stored(RoundIndex round, ShardId shard);
-  // The scores of a chunk of the evaluation's examples, in the order of the chunks.
+  // Takes the scores of one chunk of the evaluation's examples. Chunks come in ascending order.
   void scored(RoundIndex checkpoint, ShardId shard, const Doer& doer, std::uint32_t chunk,
               EvalResult result);
 
-  // Nobody holds the shard: results whose commits have not come are void.
+  // Nobody holds the shard: results without a whole commit are void.
   void drop_unfinished(ShardId shard);
 
-  // -- the same work again
-  // The claims that are to be done again, earliest round first.
+  // -- audits
+  // The claims to be repeated, earliest round first.
   [[nodiscard]] const std::set<AuditPiece>& wanted() const { return wanted_; }
 
-  // Whether something has happened since the last call after which a volunteer may find more pieces
-  // to do again.
+  // Whether anything has happened since the last call that gives volunteers more pieces to repeat.
   [[nodiscard]] bool take_news() { return std::exchange(has_news_, false); }
 
-  // Whether the volunteer may do the piece again.
+  // Whether the volunteer may repeat the piece.
   [[nodiscard]] bool may_audit(const AuditPiece& piece, const KeyId& key, const Standing& standing,
                                bool is_trusted) const;
-  // Whether two volunteers differ on it, so that a trusted one must decide.
+  // Whether two volunteers differ on the piece, so that a trusted volunteer must decide.
   [[nodiscard]] bool is_disputed(const AuditPiece& piece) const;
-  // Somebody begins the piece.
   void begin_again(const AuditPiece& piece, const Doer& doer);
   void answered_again(ShardId shard, const UnitResult& result);
   void committed_again(ShardId shard, const Fingerprint& content);
   void scored_again(ShardId shard, const EvalResult& result);
 
-  // That volunteer has stopped doing the piece.
+  // The volunteer that repeats the shard's piece has stopped.
   void stop_again(ShardId shard) { again_.erase(shard); }
 
-  // Whether somebody has begun a piece of the shard again, and has not got to its end.
+  // Whether a volunteer is repeating a piece of the shard.
   [[nodiscard]] bool is_done_again(ShardId shard) const { return again_.contains(shard); }
 
-  // Whether the claim, which may not be complete yet, counts only when somebody has done it again.
+  // Whether the claim, complete or not, waits for an audit.
   [[nodiscard]] bool will_be_audited(const AuditPiece& piece) const;
 
-  // -- what follows
-  // An answer is false: the volunteer's claims that have not settled are void.
+  // -- consequences
+  // The volunteer gave a false answer: its unconfirmed claims are void.
   void convict(const Volunteer& who, const std::string& what);
 
-  // Shards whose claims have become void since the last call, each with the first round that is to
-  // be trained again.
+  // Shards with claims that have become void since the last call, each with the first round to be
+  // trained again.
   [[nodiscard]] std::map<ShardId, RoundIndex> take_spoiled() { return std::exchange(spoiled_, {}); }
 
-  // Whether the round of the shard has a result; whether it has settled.
   [[nodiscard]] bool has_result(RoundIndex round, ShardId shard) const;
 
   [[nodiscard]] bool has_settled(RoundIndex round, ShardId shard) const {
     return settled_[raw(shard)] > round;
   }
 
-  // Rounds of the shard before this one have settled.
+  // All rounds of the shard before the returned one have settled.
   [[nodiscard]] RoundIndex settled_before(ShardId shard) const { return settled_[raw(shard)]; }
 
-  // Whether the whole commit is on its way to the store.
+  // Whether the whole commit is here and not yet stored.
   [[nodiscard]] bool is_being_stored(RoundIndex round, ShardId shard) const;
-  // Whether the shard is to be scored at the checkpoint, and nobody has done so.
+  // Whether the shard still lacks scores that an evaluation at the checkpoint needs.
   [[nodiscard]] bool owes_scores(RoundIndex checkpoint, ShardId shard) const;
-  // Every shard has settled the round.
+  // Whether all shards have settled the round.
   [[nodiscard]] bool has_settled(RoundIndex round) const;
-  // The number of its shards that have a result.
+  // How many shards have a result for the round.
   [[nodiscard]] std::uint32_t count_results(RoundIndex round) const;
-  // The shards without a settled claim for the round.
+  // The shards that have not settled the round.
   [[nodiscard]] std::vector<ShardId> missing(RoundIndex round) const;
   // Requires a round that has settled.
   [[nodiscard]] RoundSums sums(RoundIndex round) const;
-  // Audits what was excused in the rounds up to this one. False when nothing was.
+  // Audits excused work of the rounds up to this one. False when there is none.
   bool audit_after_all(RoundIndex round);
-  // The receipts of a round that has settled, one a shard, and the strangers with excused work in
-  // it. The round is about to be folded, and is forgotten.
+  // Returns the receipts of a settled round, one a shard, and the strangers with excused work in
+  // it. Forgets the round, which is about to be folded.
   [[nodiscard]] Receipts fold(RoundIndex round);
-  // The best neurons of every chunk's examples at the checkpoint, once all shards are scored.
+  // The best neurons of each chunk's examples at the checkpoint; nullopt until all shards are
+  // scored.
   [[nodiscard]] std::optional<std::vector<std::vector<ScoredNeuron>>> take_scores(
       RoundIndex checkpoint);
 
-  // Batches that have been trained, added up over the shards. Falls when claims become void.
+  // Trained batches, added up over the shards. Falls when claims become void.
   [[nodiscard]] std::uint64_t steps() const { return shard_batches_; }
 
-  // Batches that all shards together have trained, divided by the number of shards.
   [[nodiscard]] BatchIndex batches_done() const {
     return shard_batches_ / run_.map.output_shards();
   }
@@ -181,7 +180,7 @@ class ShardRounds {
     std::uint32_t merged = 0;
   };
 
-  // Somebody's answers to a piece, so far.
+  // The answers of a volunteer that repeats a piece, so far.
   struct Again {
     AuditPiece piece;
     Doer doer;
@@ -193,16 +192,16 @@ class ShardRounds {
   [[nodiscard]] const Claim* find(const AuditPiece& piece) const;
   void begin(Claim& claim, const Doer& doer) const;
   void file(const AuditPiece& piece, const Claim& claim);
-  // Compares one claim with somebody's answer to the same.
+  // Compares a claim with another volunteer's answers to the same piece.
   void judge_claim(const AuditPiece& piece, const Doer& doer,
                    const std::vector<Fingerprint>& prints);
   void judge_if_done(ShardId shard);
   void confirm(const AuditPiece& piece, Claim& claim, const Doer& by);
   void prove(const Volunteer& who);
-  // Settles what can be settled of the shard.
+  // Settles all rounds of the shard that can settle.
   void settle(ShardId shard);
   void merge(Evaluated& evaluated, Scores& scores);
-  // The shard's claims from the round on, and its scores after it, are void.
+  // Voids the shard's claims from the round on, and its later scores.
   void spoil(ShardId shard, RoundIndex round);
   [[nodiscard]] Receipt receipt_of(ShardId shard, const Work& work) const;
 
@@ -224,7 +223,7 @@ class ShardRounds {
   std::map<RoundIndex, Evaluated> scores_;  // by checkpoint
   std::map<ShardId, Again> again_;
   std::set<AuditPiece> wanted_;
-  bool has_news_ = false;  // about what is wanted
+  bool has_news_ = false;  // wanted_ has changed
   std::map<ShardId, RoundIndex> spoiled_;
   std::uint64_t shard_batches_;
 };

@@ -15,8 +15,8 @@ namespace gleaner {
 // The facts of the run as console and page show them.
 RunFacts run_facts(const MasterConfig& config, const RunData& data);
 
-// How a machine joins the run that listens at `where`. An address with an invite lets in whoever
-// sees it, and this machine may have other users: the page says where the line is to be had.
+// How a machine joins the run that listens at `where`. An address with an invite admits everybody
+// who sees it, and this machine may have other users: names the page instead, which shows the line.
 std::string join_command(const MasterConfig& config, const std::string& where);
 
 // Shows the recipe's choices for a new run, the run that starts from `checkpoint`, and its page's

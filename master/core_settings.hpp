@@ -1,5 +1,4 @@
-// The core's settings for a run, from the master's configuration and the data. A pure function; any
-// thread.
+// The run's name for people: its store's folder.
 #pragma once
 
 #include <string>

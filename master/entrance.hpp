@@ -50,7 +50,7 @@ class Entrance {
   // Requires is_open().
   [[nodiscard]] Gate& gate() { return *gate_; }
 
-  // Keys that the master keeps out; none where it is closed to all.
+  // The banned keys; none if the entrance is closed.
   [[nodiscard]] std::vector<BanShown> bans() const;
 
   // HOST:PORT at which it listens. Requires is_open().
@@ -60,7 +60,7 @@ class Entrance {
   [[nodiscard]] const std::string& where() const { return where_; }
 
   // Bans a volunteer whose answers were false, and logs the suspension of its invite. Requires
-  // Requires is_open().
+  // is_open().
   void keep_out(const KeyId& key, InviteId invite, const std::string& name,
                 const std::string& what);
 

@@ -19,8 +19,8 @@
 
 namespace gleaner {
 
-// Remembers what each volunteer did for the run over all starts of the master, so that it can be
-// thanked for all of that.
+// Remembers each volunteer's work for the run over all starts of the master, so that the thanks
+// cover all of it.
 class ThanksBook {
  public:
   // `accounts` are those in the store when the core began. `audit` tells how strangers' work is
@@ -34,6 +34,7 @@ class ThanksBook {
   // `key` and for a local volunteer.
   void complete(Goodbye& goodbye, const Standing& standing, const KeyPair* key) const;
   // Completes the thanks for a volunteer that comes after the end; `records` are the core's last
+  // records.
   void thank(Goodbye& goodbye, const Standing& standing, const KeyPair* key,
              const std::vector<AccountRecord>& records) const;
 
@@ -57,7 +58,7 @@ class Farewell {
   [[nodiscard]] Goodbye answer(const Message& first);
 
   // Runs `io` until all lately lost volunteers have come back, somebody asks to end, or `most` has
-  // end, or `most` has passed. The console says so, if there is anybody to wait for.
+  // passed. Tells the console if it waits for anybody.
   void wait(asio::io_context& io, Millis most, const bool& is_asked_to_end, Console& console);
 
  private:

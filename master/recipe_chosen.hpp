@@ -12,7 +12,8 @@
 
 namespace gleaner {
 
-// `model` is the one in effect: `config` over the recipe that made `choices`.
+// The recipe's choices that nobody has overridden, as the console shows them. `model` is the model
+// in effect: `config` over the recipe that made `choices`.
 RecipeChosen recipe_chosen(const MasterConfig& config, const std::vector<RecipeChoice>& choices,
                            const ModelConfig& model);
 

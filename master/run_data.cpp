@@ -50,17 +50,17 @@ class RunDataOpener {
  private:
   Result<void> open_training_set(const PackOptions& options);
   Result<void> open_test_set(PackOptions options);
-  // The width that the operator, the stored run or the initial model fixes; otherwise the recipe
+  // The width that the operator, the stored run or the initial model fixes; unset if the recipe
   // chooses it.
   [[nodiscard]] std::optional<std::uint32_t> hidden_in_effect() const;
-  // A header's sizes cost nothing to write; what they ask of this machine is refused before it is
-  // asked for.
+  // Sizes in a header cost nothing to write: refuses those that this machine cannot hold, before
+  // memory is taken.
   [[nodiscard]] Result<void> check_memory(const ModelConfig& model) const;
   // Sets the model's wide_rows, which a run keeps, and the data's wide_weights.
   Result<void> size_wide_rows(ModelConfig& model);
-  // A run keeps the sample that it began with, though it may be given more epochs since.
+  // A run keeps the sample with which it began, even if it gets more epochs.
   [[nodiscard]] std::optional<std::uint64_t> sample_in_effect() const;
-  // Notes signs that the training file is not the intended one.
+  // Notes signs that the training file may be the wrong one.
   void note_oddities() const;
   [[nodiscard]] std::string initial_model_note(const ModelConfig& model) const;
 
@@ -155,7 +155,7 @@ std::optional<std::uint32_t> RunDataOpener::hidden_in_effect() const {
 Result<void> RunDataOpener::check_memory(const ModelConfig& model) const {
   const std::uint64_t has = machine_facts().memory_bytes;
   if (is_wide(model)) {
-    // Three numbers per feature, and a stored_ row per label at least, with its features.
+    // At least three numbers per feature, and a stored row per label with its features.
     const std::uint64_t least = std::uint64_t{model.features} * 3 * sizeof(double) +
                                 std::uint64_t{model.labels} * kWideWeights * 2 * sizeof(float);
     if (least <= has) return {};

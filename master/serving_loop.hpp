@@ -7,8 +7,9 @@
 
 namespace gleaner {
 
-// Does `work` on a thread made for it and returns when it is done. Called on the I/O thread, whose
-// `io` is run meanwhile; a signal calls `on_signal`, once, on the I/O thread.
+// Runs `work`, which takes long, on a thread of its own, and returns when it is done. Meanwhile the
+// calling I/O thread runs `io` and thereby serves the console. A signal calls `on_signal` once, on
+// the I/O thread.
 void run_while_serving(asio::io_context& io, asio::signal_set& signals,
                        const std::function<void()>& work, const std::function<void()>& on_signal);
 

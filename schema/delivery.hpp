@@ -26,7 +26,7 @@ struct MessageFacts {
 namespace route {
 #define GLEANER_MESSAGE_FACTS(type, lane, account, routes, relay) \
   MessageFacts{#type, Lane::lane, account, routes, AtRelay::relay},
-// One per type of Message, in its order.
+// One entry per type of Message, in its order.
 inline constexpr std::array kMessageFacts = {GLEANER_MESSAGES(GLEANER_MESSAGE_FACTS)};
 #undef GLEANER_MESSAGE_FACTS
 }  // namespace route

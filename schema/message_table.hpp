@@ -32,9 +32,9 @@ enum class AtRelay : std::uint8_t {
 // The order is that of the members of Envelope in wire/protocol.capnp, and a position is never used
 // again.
 //
-// An urgent message may overtake earlier messages. The messages that the run waits for in every
-// batch are urgent: units, results, and requests and credit for shards and commits. Shards, commits
-// and all messages that change who holds a shard keep their order.
+// An urgent message may overtake ordered messages that were sent earlier. Units, results, and
+// requests for shards and commits are urgent, because the run waits for them batch by batch. Shards
+// and commits themselves, and every message that changes a holder, keep their order.
 // clang-format off
 #define GLEANER_MESSAGES(MESSAGE)                                                               \
   MESSAGE(Hello,          kOrdered, nullptr,              kUp,                          kPass)  \

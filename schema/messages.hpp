@@ -1,8 +1,7 @@
 // Every message between master and volunteer, as plain structs; those that training itself takes
-// and gives are in common/work/units.hpp. The wire form is Cap'n Proto (see wire/protocol.capnp and
-// README.md); `codec` converts and enforces the limits, so a decoded message is well formed: sizes
-// agree, numbers are finite. Whether ids are in range for the run at hand is checked by whoever
-// knows the run.
+// and gives are in common/work/units.hpp. The wire form is Cap'n Proto (wire/protocol.capnp and
+// README.md). `codec` converts it and enforces the limits, so a decoded message is well formed:
+// sizes agree and numbers are finite. The receiver checks that ids fit the run.
 #pragma once
 
 #include <cstddef>
@@ -40,9 +39,9 @@ struct Hello {
   std::string simd;                // "scalar", "avx2", "avx512"
   float speed = 0;                 // measured: 10^9 multiply-adds per second, all threads
   std::string invite;              // as text; empty without TLS
-  std::uint32_t kept_shards = 0;   // it still has from an earlier connection; it will offer them
-  // Milliseconds since 1970 when the program started, times 2^20, plus a random number below that:
-  // tells two processes with one key apart, and which of them started later.
+  std::uint32_t kept_shards = 0;   // shards kept from an earlier connection, to be offered
+  // Start time of the program in milliseconds since 1970, times 2^20, plus a random number below
+  // 2^20: distinguishes processes with the same key, and orders them by start time.
   std::uint64_t process = 0;
   std::vector<KernelDigest> kernels;  // at most kKernelDigestsMax; none from older volunteers
   friend bool operator==(const Hello&, const Hello&) = default;
@@ -198,7 +197,7 @@ struct RelayHello {
 struct RelayOpen {
   std::uint32_t channel = 0;
   std::string peer;  // its address, seen from the relay
-  KeyId key;         // which it has proved to the relay to have
+  KeyId key;         // whose possession it has proved to the relay
   friend bool operator==(const RelayOpen&, const RelayOpen&) = default;
 };
 

@@ -125,7 +125,7 @@ struct ShardEntry {
   std::uint32_t chunks = 0;             // of its state, to be loaded
   std::uint32_t chunks_sent = 0;
   std::string held_before;  // name of the last holder; empty at first
-  std::string moved_why;    // why it left there, or is to leave the present holder
+  std::string moved_why;    // why it left the last holder, or will leave the present one
   friend bool operator==(const ShardEntry&, const ShardEntry&) = default;
 };
 

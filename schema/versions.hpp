@@ -10,7 +10,7 @@ inline constexpr const char* kBuildVersion = "0.1.0";
 // A volunteer offers a range, and the master picks the highest version that it knows.
 inline constexpr std::uint32_t kProtocolMin = 16;
 inline constexpr std::uint32_t kProtocolMax = 19;
-// From here on a gradient that a relay may add to others has a check
+// Since this version, a gradient that a relay may sum has a check
 // (common/work/quantized_gradient.hpp).
 inline constexpr std::uint32_t kProtocolOfChecks = 18;
 // Since this version, runs without a hidden layer are trained in shard-rounds (TrainUnit).

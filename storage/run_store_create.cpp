@@ -1,4 +1,4 @@
-// Makes a run in an empty store.
+// Creates a run in an empty store.
 #include <algorithm>
 
 #include "common/model/model_fields.hpp"

@@ -67,7 +67,7 @@ struct RunStore::Impl {
   std::optional<Fold> open_fold;  // writes to `store`
 };
 
-// Puts a new run into an empty store, in one batch, so that there is a whole run or none.
+// Puts a new run into an empty store, in one batch: the store then has a complete run or none.
 Result<void> create_run(Store& store, const RunIdentity& identity,
                         std::span<const std::uint32_t> label_counts,
                         const InitialRows& initial_rows);

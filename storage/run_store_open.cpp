@@ -19,7 +19,7 @@ struct StoredRun {
   ProgressRecord progress;
 
   static Result<StoredRun> read(Store& store);
-  // Lets a run that agrees with this one go on in it, with its epochs and settings.
+  // Continues this run, which agrees with `wanted`, with the epochs and settings of `wanted`.
   Result<void> resume(Store& store, const RunIdentity& wanted,
                       const std::vector<std::uint32_t>& counts);
 

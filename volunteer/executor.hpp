@@ -3,7 +3,7 @@
 //
 // One thread calls execute(). With a hidden layer execute() does all the work, in loops on the
 // pool. Without one it only queues units. Lanes, threads that call run_next(), perform them; two
-// each for units of shards of their own.
+// lanes never have units of one shard.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// Shows in one line, always, what a volunteer is doing and why. On a terminal the line is updated
-// in place; elsewhere a line is printed when what it says changes, not when a number moves; with
-// JSON, an object instead of the line. I/O thread only.
+// Shows in one line what a volunteer does and why. On a terminal the line is updated in place.
+// Elsewhere a line is printed when its words change, not when a number moves. JSON prints an object
+// instead. I/O thread only.
 #pragma once
 
 #include <cstdio>

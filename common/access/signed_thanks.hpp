@@ -22,7 +22,7 @@ struct Thanks {
   Checked checked = Checked::kNone;
   bool is_finished = false;        // the run is complete; otherwise the volunteer left before
   std::uint64_t wall_seconds = 0;  // since 1970, at signing
-  std::string run;                 // its name; printable
+  std::string run;                 // the run's name; printable
   friend bool operator==(const Thanks&, const Thanks&) = default;
 };
 

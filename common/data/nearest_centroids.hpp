@@ -4,7 +4,7 @@
 //
 // Only one centroid is in memory at a time: memory is four bytes per label entry of the training
 // data, twelve per feature, and eight per feature entry of the examples. Training examples are read
-// examples are read in no order, each once per label it bears. Any thread may ask.
+// in random order, each once per label. Any thread may ask.
 #pragma once
 
 #include <atomic>
@@ -70,7 +70,7 @@ class NearestCentroids {
   static Result<NearestCentroids> open(const PackedDataset& train);
 
   // Approximate number of additions of nearest(): once for the training data, and for each example.
-  // `examples` besides; the latter from a few hundred labels.
+  // The latter is estimated from a few hundred labels.
   struct Work {
     double of_centroids = 0;
     double per_example = 0;

@@ -3,7 +3,7 @@
 //
 // Damage is found before an example is used. A file of up to OpenOptions::check_bytes_max is
 // checked completely on opening. Of a larger file, opening checks the header and the table of
-// 1,024 points when it is first touched.
+// checksums; each block of 1,024 examples is checked at its first use.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ struct OpenOptions {
 struct PackedSummary {
   Dimensions used;                    // largest ids in use, plus one
   std::uint64_t label_entries = 0;    // sum over all examples
-  std::uint64_t feature_entries = 0;  // sum over all points
+  std::uint64_t feature_entries = 0;  // sum over all examples
   std::uint32_t labels_max = 0;       // most labels of any example
   std::uint32_t features_max = 0;     // most features of any example
   bool is_normalized = false;

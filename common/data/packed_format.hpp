@@ -53,8 +53,8 @@ struct Header {
   std::uint32_t labels;
   std::uint32_t features_used;  // largest id in use, plus one
   std::uint32_t labels_used;
-  std::uint64_t label_entries;    // sum over all points
-  std::uint64_t feature_entries;  // sum over all points
+  std::uint64_t label_entries;    // sum over all examples
+  std::uint64_t feature_entries;  // sum over all examples
   std::uint32_t labels_max;       // most labels of any example
   std::uint32_t features_max;
   std::uint64_t unsorted_points;

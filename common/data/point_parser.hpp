@@ -65,7 +65,7 @@ struct PointRules {
 struct Irregularities {
   std::uint64_t unsorted_points = 0;  // examples whose features did not ascend
   std::uint64_t repeated_labels = 0;  // repeated labels of an example; kept once
-  std::uint64_t zero_values = 0;      // features with the value zero; dropped
+  std::uint64_t zero_values = 0;      // features with value zero; dropped
 
   friend bool operator==(const Irregularities&, const Irregularities&) = default;
 };

@@ -5,7 +5,6 @@
 // activations and weights overflows a float. A commit changes a weight by at most kDeltaMax
 // (shard_rows.hpp), so weights stay in range for 2^24 rounds, and a second moment is an average of
 // squares far below kStateMax. So no NaN arises, whose bits would differ between processors.
-// squares that are far below kStateMax. So no NaN arises, whose bits differ between processors.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +45,9 @@ Result<void> check_rows(const ModelConfig& model, const ShardMap& map, ShardId s
 // Checks a part of a commit in the same way.
 Result<void> check_update(const ShardMap& map, ShardId shard, const SparseUpdate& update);
 
-// Whether a part of a commit or of a hand-over fits its shard, and the parts before it, which leave
-// rows from `rows_from` on. Parts hold ascending rows: `part` is refused too where the parts that
-// are to follow it would find no row. Only a lone part may be empty.
+// Whether a part of a commit or of a hand-over fits its shard and the parts before it. Rows ascend
+// across parts. `rows_from` is the lowest row that this part may hold, and each later part needs a
+// row of the shard above this part's rows. Only a lone part may be empty.
 template <typename Part, typename Rows>
 bool follows(const Part& part, const Rows& rows, std::uint64_t rows_from, std::uint32_t row_count) {
   if (part.part >= part.parts) return false;

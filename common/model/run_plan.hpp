@@ -21,7 +21,7 @@ struct LearningRates {
 // The order in which evaluations go through a test set of `points` examples.
 Permutation test_order(std::uint64_t points, std::uint64_t seed);
 
-// Rounds that may be open at a time with a hidden layer, where shards depend on one another.
+// Most rounds open at a time with a hidden layer, where shards depend on one another.
 inline constexpr RoundIndex kRoundsOpenMax = 2;
 
 // Every epoch visits all examples once, in its own order; its last batch may be smaller. A round is
@@ -50,8 +50,8 @@ class RunPlan {
 
   [[nodiscard]] bool is_round_end(BatchIndex next_batch) const;  // next_batch begins a round
   [[nodiscard]] bool ends_epoch(RoundIndex round) const;
-  // Rounds that may be open at a time: with a hidden layer kRoundsOpenMax. Without one a shard may
-  // be `staleness` rounds, one at least, ahead of the slowest.
+  // Most rounds open at a time: kRoundsOpenMax with a hidden layer. Without one, a shard may be
+  // `staleness` rounds (at least one) ahead of the slowest shard.
   [[nodiscard]] RoundIndex rounds_open() const;
   // Whole epochs in the first `checkpoint` rounds.
   [[nodiscard]] std::uint32_t epochs_done(RoundIndex checkpoint) const;

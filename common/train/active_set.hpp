@@ -2,7 +2,8 @@
 //
 // An example's active set in a shard has up to three parts. First, the example's true labels. Then,
 // with Sampling::kLsh, the rows in the buckets of the example's hash codes, table by table from a
-// reached; then the shard's part of uniform random negatives. kRandom takes uniform negatives only,
+// random table on, until the shard's part of the cap is reached. Last, the shard's part of uniform
+// random negatives. kRandom takes uniform negatives only, kAll takes every neuron. All held shards
 // share one walk through the tables, since a bucket holds rows of all shards; yet the active set in
 // a shard does not depend on which other shards are held.
 //
@@ -29,7 +30,7 @@ namespace gleaner {
 struct HeldShard {
   ShardId id{};
   NeuronRange neurons;
-  bool is_trained = false;  // by the present step
+  bool is_trained = false;  // whether this step trains the shard
 };
 
 // The held shards, ascending, and the hash tables over them in the same order. The tables number
@@ -149,8 +150,8 @@ inline constexpr std::uint32_t kPartRows = 1U << 15;
 // Rows of a shard that one thread trains. A part consists of whole sections (hash_table.hpp).
 struct RowPart {
   std::size_t shard = 0;          // index of the shard among the held shards
-  std::uint32_t shard_begin = 0;  // the number of its first row
-  std::uint32_t begin = 0;        // numbers of the rows
+  std::uint32_t shard_begin = 0;  // the number of the shard's first row
+  std::uint32_t begin = 0;        // the part's row numbers are begin .. end - 1
   std::uint32_t end = 0;
 };
 

@@ -3,7 +3,8 @@
 // codes.
 //
 // The rows of all shards share one numbering. Each shard's numbers begin at a multiple of kSection;
-// between two shards name no row. Within a bucket rows stand shard by shard; those of a shard from
+// numbers between two shards name no row. A bucket holds its rows shard by shard. Within a shard,
+// the first row of a bucket depends on the table, so that a walk that ends within a bucket does not
 // always meet the same rows. The order of a shard's rows does not depend on which other shards are
 // held.
 //

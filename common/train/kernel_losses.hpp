@@ -85,7 +85,7 @@ void curves_kernel(const float* x, float* probabilities, float* losses, std::siz
   }
 }
 
-// In a lane of a whole vector: each pair of a neuron sees the update of the one before.
+// Uses one lane of a vector, since each pair of a neuron sees the update of the pair before.
 template <typename PairLoss>
 PairStep pair_kernel(float score, bool is_true) {
   float lanes[kWidth] = {score};

@@ -3,7 +3,7 @@
 //
 // The kernels take plain pointers and call no library function. An inline function that is compiled
 // with AVX flags in a kernel's file could become the linker's copy for the whole program, and would
-// then crash on a processor without AVX.
+// crash on a processor without AVX.
 //
 // Widths n are multiples of 16 (kLanes); no alignment is required. Stateless; any thread.
 #pragma once
@@ -150,8 +150,8 @@ struct LossKernels {
   // sigmoid(x) and softplus(x) = log(1 + e^x). e^-|x| keeps its value at |x| = 64 for larger |x|.
   void (*curves)(const float* x, float* probabilities, float* losses, std::size_t n);
   PairStep (*pair)(float score, bool is_true);
-  // Forward, loss, backward and update. Returns the loss in 2^-20 nats: each pair's is rounded, and
-  // at most 1024 nats.
+  // Forward, loss, backward and update. Returns the loss in units of 2^-20 nats: each pair's loss
+  // is rounded, and is at most 1024 nats.
   std::int64_t (*train_rows)(const RowsTraining& work, const RmsRule& rule);
 };
 
@@ -197,8 +197,8 @@ struct Kernels {
   float (*round_delta)(const float* committed, float* values, std::int8_t* levels, std::size_t n);
 
   // For i = 0 .. count - 1 in this order, for every column j < width: sum[j] = fma(factors[i],
-  // j < width: sum[j] = fma(factors[i], rows[picks[i] * stride + j], sum[j]). All pointers are to
-  // 64-byte-aligned data; stride is a multiple of 16.
+  // rows[picks[i] * stride + j], sum[j]). All pointers are 64-byte-aligned; stride is a multiple of
+  // 16. The input layer spends most of its time here.
   void (*add_rows)(const float* rows, std::size_t stride, const std::uint32_t* picks,
                    const float* factors, std::size_t count, float* sum, std::size_t width);
 };

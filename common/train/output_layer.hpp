@@ -4,7 +4,7 @@
 //
 // A step first divides the examples among threads to choose active sets, then makes the pair lists.
 // Then each thread trains whole shards and ends their gradients, as long as there are shards for
-// threads; the shards left over are trained one by one by all threads.
+// all threads. All threads together train the remaining shards, one shard at a time.
 //
 // One caller at a time; loops run on the pool.
 #pragma once
@@ -27,7 +27,6 @@ class OutputLayer {
   OutputLayer(const ShardContext& context, ThreadPool& pool, std::span<ShardScratch> scratch);
 
   // Holds these loaded shards, ascending. They must outlive the layer or live until the next call.
-  // Holds these loaded shards, ascending. They must outlive the layer or live until the next call.
   void hold(std::span<OutputShard* const> shards);
 
   // Notes that hash codes have changed: the tables are rebuilt before the next step.
@@ -36,9 +35,9 @@ class OutputLayer {
   // Rebuilds the tables now if hash codes have changed.
   void rebuild_tables();
 
-  // Trains some of the shards that are held, ascending, on these batches, kFusedBatches at most,
-  // to the bits of one batch after the other. Writes `outcomes`, shards x batches. The gradient of
-  // batch i is the sum over the workers' scratch (ShardScratch::add_gradient_to). Does not rehash.
+  // Trains `shards`, which are held and ascend, on at most kFusedBatches batches; the bits are as
+  // for one batch after the other. Writes `outcomes`, shards x batches. The gradient of batch i is
+  // the sum over the threads' scratch (ShardScratch::add_gradient_to). Does not rehash.
   void train(std::span<const ShardBatch> batches, std::span<OutputShard* const> shards,
              std::span<ShardOutcome> outcomes);
 

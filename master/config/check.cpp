@@ -1,4 +1,4 @@
-// Refuses settings that do not agree with each other, and a model that cannot be trained.
+// Refuses settings that contradict each other, and a model that cannot be trained.
 #include <fmt/format.h>
 
 #include <string>

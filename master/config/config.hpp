@@ -105,7 +105,7 @@ struct MasterConfig {
   };
 
   struct Evaluation {
-    // Test examples that an evaluation scores, kEvaluateAll: all; unset: see evaluation_sample.hpp.
+    // Test examples that an evaluation scores; kEvaluateAll: all; unset: see evaluation_sample.hpp.
     std::optional<std::uint64_t> sample;
     std::optional<std::uint32_t>
         patience;           // evaluations without a higher P@1 that end the run; 0: none do

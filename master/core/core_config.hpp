@@ -1,6 +1,6 @@
-// Steers the master besides the model: deadlines, limits, evaluation. None of it can change a
-// number of the model, only when and where it is computed. master/core_settings.cpp sets what
-// follows from the data.
+// Settings of the master's core besides the model: deadlines, limits, evaluation, audits. None of
+// them changes a number of the model. master/core_settings.cpp fills in the settings that follow
+// from the data.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ struct CoreSettings {
 };
 
 struct CoreConfig : CoreSettings {
-  Millis stranger_stall{5'000};  // as `stall`, at least, for a stranger; see Sessions::time_for
+  Millis stranger_stall{5'000};  // the least that `stall` is for a stranger; see Sessions::time_for
   std::uint32_t unbalanced_rounds = 3;  // shards move after N rounds: speeds fluctuate
   Millis forget_slowness{60'000};       // a speed measured this long ago is doubled
   std::uint64_t shard_bytes = 0;        // what a volunteer needs for one output shard
@@ -67,7 +67,7 @@ struct CoreConfig : CoreSettings {
   std::uint64_t test_points = 0;        // 0: no evaluation at all
   std::uint64_t evaluate_sample = 0;    // points that an evaluation scores; 0: all of them
   Patience patience;
-  std::string run;                     // its name, for the people behind the volunteers
+  std::string run;                     // its name, told to the volunteers' owners
   std::uint32_t evaluate_chunk = 256;  // test examples a unit
   std::uint32_t evaluate_chunks_in_flight = 4;
   std::uint32_t top_k = 5;                  // best labels that are asked for, per test example

@@ -13,8 +13,8 @@
 
 namespace gleaner {
 
-// Examples of an evaluation that one unit scores where there is no hidden layer, and the number of
-// such units that one shard takes.
+// Without a hidden layer: test examples that one unit scores, and the number of such units for one
+// shard.
 inline constexpr std::uint32_t kScoreChunk = kBatchExamplesMax;
 
 inline std::uint32_t score_chunks(const CoreConfig& config) {

@@ -4,9 +4,9 @@
 //
 // Two kinds of effects are queued. Worker tasks run one at a time, in the order in which the core
 // issued them: that is the order of the arithmetic on the input layer. Storage tasks do the same
-// with one exception: between two steps of a fold, commits are staged and settled and rows are read
-// that were issued after it (master/shell/storage_queue.hpp). A round is folded after all its
-// commits are staged.
+// with one exception: between two steps of a fold, the store stages and settles commits and reads
+// rows that were issued after the fold (master/shell/storage_queue.hpp). A round is folded after
+// all its commits are staged.
 #pragma once
 
 #include <algorithm>
@@ -385,7 +385,6 @@ inline bool concerns_all(const Event& event) {
 
 // Visits up to `most` entries, each once, while `visit` returns true. Begins behind the key `last`
 // and wraps around. Reads `last` before the first visit, since a visit may change it.
-// it.
 template <typename Map, typename Visit>
 void in_turn(Map& map, const typename Map::key_type& last, std::size_t most, const Visit& visit) {
   auto next = map.upper_bound(last);

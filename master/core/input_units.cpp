@@ -1,5 +1,5 @@
-// Input shards that volunteers hold: who does which steps next, the answers, and the examples that
-// volunteers ask for.
+// Input shards that volunteers hold: their next steps, their answers, and the examples that they
+// read.
 #include <algorithm>
 #include <utility>
 

@@ -21,7 +21,7 @@ namespace gleaner {
 // nothing. The loss hardly shows this. Pure; it does not depend on who trained the round.
 struct Divergence {
   enum class Sign : std::uint8_t {
-    kLoss,        // nats per example: of the round, and of the earlier one that it is compared with
+    kLoss,        // nats per example: of the round, and of the earlier round beside it
     kCodeLength,  // mean length of quantized activations: of the round, and the longest before it
   };
   Sign sign = Sign::kLoss;

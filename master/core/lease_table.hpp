@@ -2,8 +2,8 @@
 // Invariants
 // - A shard has at most one live lease, and a later grant has a larger epoch.
 // - The indexes by holder and by state agree with the leases, so that a question about one holder
-//   one state looks at every shard. Hence `state`, `holder`, `epoch` and `since` of a lease change
-//   through the table's functions alone.
+//   or state need not look at every shard. Only the table's functions therefore change `state`,
+//   `holder`, `epoch` and `since` of a lease.
 #pragma once
 
 #include <array>
@@ -37,14 +37,14 @@ struct ShardLease {
   LeaseEpoch epoch{};
   Instant since{};                             // of the state
   std::optional<OutstandingWork> outstanding;  // what its holder owes, once that is known
-  RoundIndex committed = 0;                    // rounds whose commits of this shard are stored
+  RoundIndex committed = 0;                    // rounds of this shard that are stored
   RoundIndex base_round = 0;                   // checkpoint the holder loads
   BatchIndex next_batch = 0;                   // the next batch to hand to the holder
   RoundIndex next_commit = 0;                  // the round whose commit the holder sends next
   std::uint32_t parts_arrived = 0;             // of that commit
-  std::uint32_t parts = 0;                     // of that commit, as its first part said
+  std::uint32_t parts = 0;                     // of that commit, according to its first part
   Fingerprint commit_so_far{};                 // of its parts that have arrived
-  std::uint32_t chunks_asked = 0;              // requests for chunks: each is asked for once
+  std::uint32_t chunks_asked = 0;              // requests for chunks; each chunk is requested once
   std::uint64_t rows_from = 0;  // lowest row that the next part of a commit or hand-over may hold
   std::shared_ptr<HandedOver>
       handed_over;  // kFree, kLoading: what to continue from; kReleasing: so far
@@ -58,7 +58,7 @@ struct ShardLease {
 };
 
 // Numbers leases. All tables of a master share the numbers, so that a number does not tell a holder
-// holder which table it is in.
+// that its lease is a shadow.
 class LeaseEpochs {
  public:
   explicit LeaseEpochs(LeaseEpoch first = LeaseEpoch{1}) : next_(raw(first)) {}

@@ -110,8 +110,9 @@ class MasterCore {
   // Counts a sent message. Schedules nothing: no decision depends on it.
   void on(const MessageSent& event);
 
-  // -- messages. Passes a message to the class that handles it. An error ends the session with its
-  // Hands a message to the class that it is for. The table of messages says which types come here.
+  // -- messages
+  // Passes a message to the class that handles it. An error ends the session with its sentence. The
+  // table of messages tells which types come here.
   Result<void> receive(SessionId id, SessionState& session, Hello& hello);
   Result<void> receive(SessionId id, SessionState& session, const Observe& observe);
   Result<void> receive(SessionId id, SessionState& session, ShardOffer& offer);

@@ -98,9 +98,9 @@ class Pipeline {
 
   // Takes the results of a unit's batches. With `has_gradient`, each result's gradient is the sum
   // over the unit's shards, none of which may be covered yet. Returns the parts that the worker is
-  // to add before any later task of advance(). kFault when digests differ from those of an earlier
-  // volunteer, unless this volunteer is audited. kProtocol when a gradient has an impossible size.
-  // An error changes nothing.
+  // to add before any later task of advance(). kFault when a digest differs from an earlier
+  // volunteer's, unless this volunteer is audited. kProtocol when a gradient has an impossible
+  // size. An error changes nothing.
   Result<std::vector<AddGradientsTask::Part>> add_results(std::vector<BatchResult> results,
                                                           bool has_gradient,
                                                           bool is_audited = false);
@@ -111,8 +111,8 @@ class Pipeline {
   Result<void> promise(UnitResult result, RelayId relay, SessionId session, Instant now);
 
   // Takes the sum of these units' gradients, and returns the part that the worker is to add.
-  // all of them are promised by this relay; kProtocol for a gradient that cannot be one. Nothing
-  // changes on an error.
+  // kStaleLease unless this relay has promised all of them. kProtocol when the gradient has an
+  // impossible size. An error changes nothing.
   Result<AddGradientsTask::Part> keep_promise(
       RelayId relay, BatchIndex batch, const std::vector<std::pair<SessionId, UnitId>>& units,
       Bytes gradient);

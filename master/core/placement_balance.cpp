@@ -1,4 +1,4 @@
-// Which shards should move, and why a volunteer gets none.
+// Moves of shards, and reasons for which a volunteer gets none.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -26,8 +26,8 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
     return protocol_error("an offer of shards that does not fit");
   }
   session.awaits_offer = false;
-  // While a round is being folded the log may forget what the offered state would need. A referee
-  // with shards of its own could not audit them. A quarantined stranger gets none.
+  // While a round is folded, the log may forget batches that the offered state needs. A referee
+  // that held shards could not audit them. A quarantined stranger gets no shards.
   const bool is_quarantined = sessions_.is_audited(session) && sessions_.is_quarantined(session);
   const bool is_current = offer.checkpoint == checkpoint && !is_folding && !is_quarantined &&
                           session.phase == SessionPhase::kActive && !session.is_referee();

@@ -1,5 +1,5 @@
-// Measurements of the open round and of this process's life. No decision about numbers rests on
-// them. Used from the core only.
+// Measurements of the open round and of this process. No decision about the model depends on them.
+// Used from the core only.
 #pragma once
 
 #include <cstdint>

@@ -29,9 +29,9 @@ Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error{ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-// Obligations of volunteers towards the master. Each obligation has one deadline, on the master's
-// clock, from when it began: see Sessions::time_for and
-// Placement::begin_outstanding. Nothing that a volunteer says moves it.
+// Obligations of a volunteer towards the master. An obligation has one deadline, on the master's
+// clock, from when it began: see Sessions::time_for and Placement::begin_outstanding. No message of
+// the volunteer moves the deadline.
 enum class Obligation : std::uint8_t {
   kHello,      // to introduce itself
   kHeartbeat,  // to be heard
@@ -98,9 +98,8 @@ struct SessionState {
   Instant last_heard{};
   Instant last_said{};
   Instant joined{};    // since it was welcomed
-  Instant turn{};      // since when the oldest unit that is out has been the oldest
-  Instant last_due{};  // of what it owes by bytes, the latest deadline; see
-                       // Placement::begin_outstanding
+  Instant turn{};      // when the oldest unit that is out became the oldest
+  Instant last_due{};  // latest deadline of its transfers; see Placement::begin_outstanding
   std::string paused;  // why it computes nothing at present; empty while it works
   Instant paused_since{};
   std::optional<Instant> pause_told;  // when a pause was last logged
@@ -121,7 +120,7 @@ struct SessionState {
   double compute_us = 0;
   double transit_us = 0;
   std::uint32_t late_rounds = 0;  // rounds in a row in which its link kept all others waiting
-  Instant quarantined_until{};    // no shards are lent to it before, if others have room
+  Instant quarantined_until{};    // until then it gets no shards if others have room
   // Whether a stranger has done work that proved right: see Sessions::prove.
   bool is_proven = false;
   bool is_on_trial = false;         // it does such work now, and gets no other
@@ -148,7 +147,7 @@ struct SessionState {
 
   [[nodiscard]] double unit_time_us() const { return compute_us + transit_us; }
 
-  // The threads that the volunteer claims to have, within bounds.
+  // The volunteer's threads as its Hello states them, clamped.
   [[nodiscard]] std::uint32_t threads() const { return std::clamp(hello.cores, 1U, 1024U); }
 
   [[nodiscard]] bool is_paused() const { return !paused.empty(); }

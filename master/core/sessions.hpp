@@ -3,8 +3,8 @@
 // Owns the sessions, their accounts and the list of recent departures. The leases and unanswered
 // units of a session that ends are freed by the classes that own them.
 // Invariants
-// - At most `sessions_max` sessions are active, not counting those of this process. Strangers take
-//   at most places_for_strangers() of them. Two introduced sessions never share an identity.
+// - At most `sessions_max` sessions are active, not counting sessions of this process. Strangers
+//   take at most places_for_strangers() of them. Two introduced sessions never share an identity.
 // - A session that is not in the map is over: its late messages are ignored.
 // - At most four observers are answered between two ticks.
 #pragma once
@@ -104,15 +104,15 @@ class Sessions {
     std::optional<Millis> waited{};  // for which others waited for it; none: nobody did
   };
 
-  // Why the session must end by now, if it must. `outstanding` returns what is due
-  // first.
+  // Why the session must end by now, if it must. `outstanding` returns the session's first
+  // outstanding work.
   [[nodiscard]] std::optional<Overdue> overdue(
       const SessionState& session,
       const std::function<std::optional<OutstandingWork>()>& outstanding) const;
-  // The volunteer missed an obligation: it gets no shards for CoreConfig::forget_slowness, and
-  // longer when it missed some before, also when it connects again. A stranger gets none for ten
-  // times as long as others `waited` for it, so that it costs them a tenth of their time at most.
-  // A newcomer's quarantine holds for all newcomers of its invite.
+  // The volunteer missed an obligation: it is quarantined for CoreConfig::forget_slowness, and for
+  // longer after earlier misses, also when it connects again. A stranger stays out for at least ten
+  // times as long as others `waited` for it, so that it costs them a tenth of their time at most. A
+  // newcomer's quarantine holds for all newcomers of its invite.
   void quarantine(SessionState& session, Millis waited = Millis(0));
   // How long the session has for the obligation, not counting the transfer of its bytes. A trusted
   // volunteer has CoreConfig::stall. A stranger has less, since the whole run waits for it: 20

@@ -153,7 +153,7 @@ Result<Role> reader_role(const PageAccess& access, std::string_view invite, std:
   if (!entry.is_reusable) {
     return Error{ErrorCode::kInvite,
                  "the invite is for one key, which a browser does not have: ask the master's owner "
-                 "for one that `gleaner invite create --reusable` made"};
+                 "for an invite that `gleaner invite create --reusable` made"};
   }
   return entry.role;
 }

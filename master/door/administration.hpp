@@ -1,4 +1,4 @@
-// Does on a book what an administrator asks for. No I/O.
+// A peer that a running master knows and the book does not.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 namespace gleaner {
 namespace {
 
-// Peers that are remembered besides those of the book.
+// Remembered peers that the book does not have.
 constexpr std::size_t kSeenMax = 1024;
 
 Refusal refusal(const Error& error) {
@@ -39,7 +39,7 @@ std::optional<Refusal> refusal_of_version(const Message& first, const char* prog
   }
   return Refusal{ErrorCode::kVersion,
                  fmt::format("this master (version {}) speaks protocol {} to {}, the {} (version "
-                             "{}) {} to {}: use those of one version",
+                             "{}) {} to {}: use programs of one version",
                              kBuildVersion, least, kProtocolMax, program, from->build,
                              from->protocol_min, from->protocol_max),
                  false};

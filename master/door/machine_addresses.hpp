@@ -6,8 +6,8 @@
 
 namespace gleaner {
 
-// Addresses of the interfaces that are up, as text, without loopback and link-local ones: IPv4
-// first, and of each kind the one first by which this machine reaches other networks.
+// Addresses of the interfaces that are up, as text, without loopback and link-local addresses. IPv4
+// comes first; within each kind, the address by which this machine reaches other networks.
 std::vector<std::string> machine_addresses();
 
 // The addresses of a name, or of an address in numbers, as this machine looks them up; empty when

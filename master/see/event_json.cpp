@@ -143,7 +143,7 @@ Json EventJson::operator()(const RunStopped& e) const {
 
 Json EventJson::operator()(const RunFinished& e) const {
   Json json = {{"event", "finished"}, {"epochs", e.epochs}};
-  // The first eight members are a promise to programs, in this order.
+  // The first eight members and their order are a promise to programs.
   for (const char* const name : {"p_at_1", "p_at_3", "p_at_5", "psp_at_1"}) json[name] = Json();
   json["examples_per_second"] = tenths(e.examples_per_second);
   json["digest"] = e.digest;

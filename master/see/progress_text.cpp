@@ -37,8 +37,8 @@ class ProgressLine {
   [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
 
   [[nodiscard]] std::size_t columns(std::size_t gap) const;
-  // Shortens parts in the order of their rank, then moves them together, then drops them in that
-  // order, until they take at most `width` columns. Returns the gap between them.
+  // Shortens parts by rank, then reduces the gaps, then drops parts by rank, until the line takes
+  // at most `width` columns. Returns the gap between parts.
   std::size_t make_fit(std::size_t width);
 
  private:

@@ -1,4 +1,5 @@
-// A text as a QR code, which a phone's camera reads.
+// The text as a QR code: one string per row, '1' for a dark module and '0' for a light one, without
+// the quiet zone of four modules around the code. Empty when the text is too long for a code.
 #pragma once
 
 #include <string>

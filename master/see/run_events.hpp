@@ -153,7 +153,7 @@ struct RunFinished {
   std::string digest;
   RoundIndex checkpoint = 0;
   std::uint64_t evaluated = 0;    // test examples
-  bool evaluated_all = false;     // the whole held-out file
+  bool evaluated_all = false;     // whether all test examples were
   std::uint64_t test_points = 0;  // of the test set
   std::string test;               // the test file; empty: none
   std::string store;

@@ -141,8 +141,8 @@ void Metrics::add_volunteers(const PageView& view, const EventCounts& events) {
   begin(MetricType::Counter, "unit_bytes_total", "Bytes of work units and their results.");
   add(count(s.progress.unit_bytes_down), "direction", "down");
   add(count(s.progress.unit_bytes_up), "direction", "up");
-  gauge("store_bytes", "What the store takes on its disk.", count(s.store_bytes));
-  gauge("store_free_bytes", "What is free on the store's disk.", count(s.free_bytes));
+  gauge("store_bytes", "Bytes of the store on its disk.", count(s.store_bytes));
+  gauge("store_free_bytes", "Bytes that are free on the store's disk.", count(s.free_bytes));
 }
 
 void Metrics::add_rest(const EventCounts& events, const HttpCounts& http) {

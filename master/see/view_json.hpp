@@ -1,5 +1,5 @@
 // The run, its configuration and how to join it as JSON: for the page and its API, as openapi.json
-// describes it. Pure functions, here and in the other sources *_json: what is unknown is null, and
+// describes it. Pure functions, here and in the other sources *_json: unknown values are null, and
 // text from peers is made printable.
 #pragma once
 

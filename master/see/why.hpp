@@ -1,4 +1,5 @@
-// Why a run stands as it does, in sentences. Pure functions; names of peers are made harmless.
+// Explains the state of a run in one or two short sentences: its activity, or why it stands still
+// and until when. Names of peers are made printable.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace gleaner {
 
-// One or two short sentences: what the run is doing, why it stands still where it does, and until
+// Explains the state of the run in one or two short sentences: its activity, or why it stands still
 // and until when. Names of peers are made printable.
 std::string headline(const RunStatus& status);
 

@@ -17,8 +17,8 @@ class BestCheckpoint {
  public:
   BestCheckpoint(const HeldFolder& folder, RunStore& run) : folder_(folder), run_(run) {}
 
-  // Keeps the run's checkpoint as STORE.kept/best if no evaluated one before it was as good;
-  // returns whether it did. Call it after each evaluation: only the first call reads the history.
+  // Keeps the run's checkpoint as STORE.kept/best if no earlier evaluation was as good. Returns
+  // whether it did. Call it after each evaluation: only the first call reads the history.
   Result<bool> keep_if_best();
 
  private:

@@ -16,9 +16,9 @@
 
 namespace gleaner {
 
-// Whether `checkpoint` is to be kept when the run is at `now`. The further back, the fewer: at most
-// one for each power of two, and checkpoint 0. So a run that must undo N rounds loses at most 4 N,
-// and N rounds keep about log2(N) checkpoints.
+// Whether `checkpoint` is kept at round `now` while strangers' work may go unaudited: checkpoint 0,
+// and at most one for each power of two, fewer the further back. To undo N rounds the run loses at
+// most 4 N rounds, and it keeps about log2(N) checkpoints.
 [[nodiscard]] constexpr bool is_kept_to_go_back(RoundIndex checkpoint, RoundIndex now) {
   const RoundIndex lowest_bit = checkpoint & (~checkpoint + 1);
   return checkpoint <= now && (checkpoint == 0 || now - checkpoint < 2 * lowest_bit);

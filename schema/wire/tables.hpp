@@ -3,7 +3,7 @@
 //
 // fields(e, f) calls `f` for each field of the struct `e` in the order of writing, which decides
 // where texts and lists stand in the bytes: a new field goes last. FIELD takes the field's name and
-// its name as Cap'n Proto writes it; NAMED also the name in errors, where that is another. A bound
+// its Cap'n Proto name; NAMED also takes a different name for errors. A bound or a packed form
 // (field.hpp) follows: the most bytes of a text, the Range of a number or enumeration (which may
 // depend on earlier fields), the Count of a list.
 //

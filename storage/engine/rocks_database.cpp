@@ -65,7 +65,7 @@ RocksStore::RocksStore(std::shared_ptr<const HeldFolder> folder, const RocksStor
       database_(std::move(database)),
       families_(std::move(families)) {
   RocksBulkWriter::clear_away(folder_->reach());
-  remove_snapshot();  // of a process that was killed
+  remove_snapshot();  // left by a killed process
 }
 
 RocksStore::~RocksStore() {
@@ -88,7 +88,7 @@ Result<std::optional<Bytes>> RocksStore::get(Table table, ByteView key) {
 Result<void> RocksStore::scan(Table table, ByteView begin, ByteView end,
                               const std::function<bool(ByteView, ByteView)>& visit) {
   rocksdb::ReadOptions options;
-  // Scans pass over whole shards, which would push everything else out of the cache.
+  // Scans read whole shards and would evict everything else from the cache.
   options.fill_cache = false;
   const Slice upper_bound = to_slice(end);
   if (!end.empty()) options.iterate_upper_bound = &upper_bound;
@@ -116,7 +116,7 @@ Result<void> RocksStore::erase_range(Table table, ByteView begin, ByteView end,
   bool is_empty = true;
   const auto note = [&](ByteView, ByteView) { return is_empty = false; };
   const Result<void> scanned = scan(table, begin, end, note);
-  // A record that cannot be read is there, and can be erased all the same.
+  // A record that cannot be read still exists, and can be erased.
   if (scanned && is_empty) return {};
   if (auto writable = check_writable(begin.size() + end.size()); !writable) return writable;
   const Bytes beyond_all_keys(32, 0xff);
@@ -128,11 +128,11 @@ Result<void> RocksStore::erase_range(Table table, ByteView begin, ByteView end,
 
 Result<void> RocksStore::check_room(std::uint64_t bytes) {
   if (!writing_) return {};
-  // RocksDB would try again by itself, and stall writes meanwhile without a word.
+  // RocksDB would retry by itself, and silently stall writes meanwhile.
   if (watch_->ran_out()) {
     return unsure(error(Status::NoSpace("while it merged tables"), "writing to"));
   }
-  // A batch through the log is written twice, one past it is soon merged into others.
+  // A batch through the log is written twice; a batch past it is soon merged into other files.
   const std::uint64_t needed = 2 * bytes + writing_->reserve_bytes;
   const std::optional<std::uint64_t> free = free_bytes(folder_->reach());
   if (!free || *free >= needed) return {};
@@ -147,7 +147,7 @@ Result<std::string> RocksStore::snapshot() {
   rocksdb::Checkpoint* made = nullptr;
   Status status = rocksdb::Checkpoint::Create(database_.get(), &made);
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
-  // The log is copied rather than flushed: less to write, and the tables stay as they are.
+  // The log is copied, not flushed: less to write, and the tables stay as they are.
   constexpr std::uint64_t kNeverFlush = std::numeric_limits<std::uint64_t>::max();
   if (status.ok()) status = checkpoint->CreateCheckpoint(folder, kNeverFlush);
   if (!status.ok()) return error(status, "making a snapshot of");

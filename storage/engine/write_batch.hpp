@@ -30,8 +30,7 @@ constexpr const char* table_name(Table table) {
   return kTableNames[static_cast<std::size_t>(table)];
 }
 
-// The operations lie one after the other in chunks; what is large goes through Store::begin_sorted
-// instead.
+// Operations are kept in chunks of memory; large batches go through Store::begin_sorted.
 class WriteBatch {
  public:
   // `value` is nullopt for a deletion.
@@ -46,7 +45,6 @@ class WriteBatch {
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
   // Calls `visitor` for every operation in order, and frees visited memory. Leaves the batch empty.
-  // been visited; leaves the batch empty.
   void consume(const Visitor& visitor);
 
  private:

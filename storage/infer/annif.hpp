@@ -1,5 +1,8 @@
-// Questions and answers in the form of Annif, the subject indexer of libraries, whose backend
-// `http` lets other services suggest subjects. Pure.
+// A question as Annif sends it: Annif, the subject indexer of libraries, gets suggestions from
+// other services through its backend `http`. Reads a browser's form
+// (application/x-www-form-urlencoded): `text`, and optionally `limit` (labels; 10 by default, at
+// most kTopKMax) and `threshold` (least probability). Ignores other fields, such as Annif's project
+// and metadata. kInvalidArgument names a wrong field.
 #pragma once
 
 #include <string>

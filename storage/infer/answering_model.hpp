@@ -26,8 +26,8 @@ namespace gleaner {
 struct AnswerLimits {
   double processor_fraction = std::numeric_limits<double>::infinity();
   double seconds_saved_max = 0;  // processor seconds that may be saved up
-  std::size_t inputs_max = std::numeric_limits<std::size_t>::max();  // of one question
-  std::size_t requests_waiting_max = 32;                             // further ones are refused
+  std::size_t inputs_max = std::numeric_limits<std::size_t>::max();  // inputs of one question
+  std::size_t requests_waiting_max = 32;                             // more requests are refused
 
   [[nodiscard]] bool is_bounded() const { return std::isfinite(processor_fraction); }
 };

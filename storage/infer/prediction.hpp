@@ -28,7 +28,7 @@ struct Contribution {
 };
 
 // The probability that each label is true, by the model's loss, to the same bits on every machine.
-// A logit that is not finite gives any number.
+// Unspecified for a logit that is not finite.
 std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored);
 
 // Readable names; each table may be empty.

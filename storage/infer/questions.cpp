@@ -29,7 +29,7 @@ class QuestionReader {
   QuestionReader(const PredictData& data, const ModelConfig& model, bool has_tables)
       : data_(data), model_(model), has_tables_(has_tables) {}
 
-  // All but the inputs.
+  // Reads all fields except the inputs.
   [[nodiscard]] Result<Questions> options(const Asked& json) const;
   // The input that `field` names in errors.
   [[nodiscard]] Result<Prediction> question(const Asked& input, const std::string& field) const;

@@ -1,5 +1,5 @@
-// Wide rows on their way into a store: each label's row is cut into stored rows of kWideWeights,
-// shard by shard. Whoever knows the labels' rows says them one at a time. One thread.
+// A label's wide row: its features, ascending, and their weights. On its way into a store the row
+// is cut into stored rows of kWideWeights, shard by shard.
 #pragma once
 
 #include <cstdint>

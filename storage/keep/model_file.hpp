@@ -36,7 +36,7 @@ enum class ModelFileForm : std::uint8_t { kSafetensors, kNpz };
 
 class ModelFile {
  public:
-  // Tensors begin at multiples of it, so that readers may map them.
+  // Tensors begin at multiples of this, so that readers may map them.
   static constexpr std::uint64_t kAlignment = 64;
 
   // Makes `path`.part with room for all tensors, filled with zeros. `metadata` goes into the header

@@ -14,8 +14,8 @@ inline constexpr std::array kObligations{
     Obligation::kHello, Obligation::kHeartbeat, Obligation::kOffer,   Obligation::kLoad,
     Obligation::kUnit,  Obligation::kCommit,    Obligation::kHandOver};
 
-// One answer per type of message that volunteers send, so that another type does not compile
-// without one.
+// Lists every type of message that volunteers send, so that a new type does not compile without an
+// entry.
 struct MetBy {
   using Some = std::optional<Obligation>;
 

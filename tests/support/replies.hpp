@@ -1,4 +1,4 @@
-// Replies of an executor under test: those of one kind, and those once it has its examples.
+// Replies of an executor under test: of one kind, and after it got its examples.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Pictures out of gnuplot, which is asked for at run time. One thread at a time.
+// Pictures drawn by the program gnuplot. One thread at a time.
 #pragma once
 
 #include <string>

@@ -1,7 +1,6 @@
 // The list of the verbs of `gleaner`, in the groups and the order of its --help. Each function adds
-// one or more sub-commands to `app`: the one that the command line names runs while `app` parses
-// it, and puts the exit status, which its --help lists, into `exit_status`, which must outlive the
-// parsing.
+// sub-commands to `app`. The sub-command that the command line names runs while `app` parses, and
+// sets `exit_status`, which must outlive the parsing.
 #pragma once
 
 namespace CLI {

@@ -1,7 +1,7 @@
-"""The layout of the repository as rules, for tidy.py: how many files a folder holds, which folder may
-include which, and where third-party headers may be included. Which folder may include which stands
-once, in CMake: `gleaner_library(NAME SOURCES ... LINK ...)` allows the folder of its sources those
-of the libraries that it links, and of the ones that these link. The folders of one library are one room."""
+"""The layout of the repository as rules, for tidy.py: the number of files in a folder, the includes between
+folders, and the doors of third-party headers. CMake states the includes between folders:
+`gleaner_library(NAME SOURCES ... LINK ...)` allows the folder of its sources the folders of the libraries that it
+links, directly or through others. The folders of one library are one room."""
 
 import pathlib
 import re

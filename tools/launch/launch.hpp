@@ -1,5 +1,5 @@
-// A launch, and the files that launch it, from the templates of each system that can start
-// programs. Nothing here reads or writes a file, or runs a command.
+// A launch, and its files, from the templates of each system that can start programs. No file is
+// read or written here, and no command runs.
 //
 // Invariants
 // - Only a secret file contains the invite of the join line; no command contains it.

@@ -1,4 +1,4 @@
-// `gleaner evaluate`: how good a trained model is on examples with labels.
+// `gleaner evaluate`: the quality of a trained model on examples with labels.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// `gleaner predict`: what a trained model says about examples, by name.
+// `gleaner predict`: predictions of a trained model, with names.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Decides who may ask a served model: whoever uses this machine, whoever shows the token of a file,
-// or everybody.
+// Decides who may ask a served model: users of this machine, bearers of the token of a file, or
+// everybody.
 #pragma once
 
 #include <memory>

@@ -4,8 +4,8 @@
 //
 // Invariants
 // - Work runs in the order in which the master sent it. Replies leave in that order within each
-//   of the link by lane. Without a hidden layer that is so for each shard.
-// - No more parts of commits are on their way to the master's store than it has given credit for.
+//   lane of the link. Without a hidden layer this holds per shard.
+// - The volunteer sends no more parts of commits than the master has given credit for.
 // - A volunteer that knows the end of its time asks to leave while a round and the hand-over still
 //   fit. It is lent nothing after that.
 // - While the volunteer is paused and keeps its shards, may_compute() is false.
@@ -242,8 +242,8 @@ class VolunteerCore {
   RoundIndex offer_checkpoint_ = 0;
   std::optional<RunNews> news_;
   std::optional<RoundIndex> timed_checkpoint_;  // the last checkpoint in this connection's news
-  std::optional<Instant> checkpoint_since_;     // when it came, if that was seen
-  std::deque<double> round_us_;                 // what the last rounds took
+  std::optional<Instant> checkpoint_since_;     // when that news came, unless it was the first
+  std::deque<double> round_us_;                 // times of the last rounds
   std::uint32_t memory_halvings_ = 0;  // how often the offered memory was halved: it ran out
   std::uint64_t units_ = 0;
   std::uint64_t examples_ = 0;

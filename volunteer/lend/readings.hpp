@@ -14,7 +14,7 @@ namespace gleaner::volunteer {
 struct UseReading {
   std::string source;               // "terminals", "logind"
   std::optional<Instant> last_use;  // the latest known; nullopt: it cannot tell
-  std::string detail;               // where that was, or why it cannot tell
+  std::string detail;               // the place of that use, or why it cannot tell
 };
 
 struct Readings {

@@ -191,7 +191,7 @@ Result<void> copy_program() {
   std::error_code ignored;
   if (fs::equivalent(own_path(), program, ignored)) return {};
   fs::create_directories(program.parent_path(), ignored);
-  // One that has just been stopped may not have ended.
+  // A service that was just stopped may not have ended.
   const bool is_there =
       wait_until([&] { return CopyFileW(wide(own_path()).c_str(), program.c_str(), FALSE) != 0; });
   if (!is_there) return failed(program.string());

@@ -4,7 +4,7 @@
 //
 // Only graphical sessions count here, since watch.hpp reads the terminals. A locked session has not
 // been used since it was locked. An inhibitor of the idle state, for instance a film, counts as
-// use. Where libsystemd is missing, a logind that runs is one that cannot tell.
+// use. Without libsystemd, a running logind counts as a source that cannot tell.
 #pragma once
 
 #include <functional>

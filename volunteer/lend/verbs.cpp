@@ -92,8 +92,8 @@ Result<std::string> ask_first(const Flags& flags, const std::string& request) {
   }
   return Error{ErrorCode::kIo,
                "no volunteer answers: " + tried +
-                   ". One that was started with --control PATH or --cache DIR is asked with the "
-                   "same; the service is asked by root or an administrator"};
+                   ". Give the --control PATH or --cache DIR of the volunteer; only root or an "
+                   "administrator can ask the service"};
 }
 
 std::string ago(const Json& seconds) {

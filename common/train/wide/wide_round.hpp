@@ -3,7 +3,7 @@
 //
 // An example's active set in the shard has up to three parts: its true labels; the shard's part of
 // `active_cap` neurons with the largest sums of weights in the short lists of the example's
-// true labels of `random_negatives` other examples of the batch, drawn with replacement, since
+// features; and the true labels of `random_negatives` other examples of the batch, drawn with
 // replacement, since frequent labels have no large weights and no list finds them. With
 // Sampling::kAll the set is every neuron, with kRandom it is true and drawn labels only.
 //
@@ -44,6 +44,7 @@ class WideRound {
   // Takes next_batch(). Trains the shard on it now, or later together with the next batches.
   void train(const WideBatch& batch, float rate);
   // Trains the batches taken so far. train() calls it at each rebuild of the lists and at the
+  // round's end.
   void flush();
 
   // The outcomes of the trained batches, in order.

@@ -4,6 +4,7 @@
 //
 // One thread at a time uses this class, which decides about held shards. The computation of a unit,
 // a WideRound or score(), belongs to the unit's thread, and several such threads may run on
+// different shards.
 //
 // Every claim of a message is checked (ranges, sizes, lease, order of batches) and refused with
 // kProtocol or kStaleLease; a refused call changes nothing.

@@ -227,7 +227,7 @@ bool Audits::judge_claim(Case& audit_case, const Place& place, const Fingerprint
       audit_case.auditor ? sessions_.find(*audit_case.auditor) : nullptr;
   const bool is_same = claimed == again;
   if (auditor != nullptr && auditor->is_trusted()) {
-    // Its word decides.
+    // A trusted volunteer's answer decides.
     if (audit_case.dissent && audit_case.dissent->place == place) {
       if (audit_case.dissent->answer != again)
         convict(audit_case.dissent->auditor, audit_case, place);

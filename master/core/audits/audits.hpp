@@ -3,9 +3,9 @@
 //
 // Owns the cases. A *case* is the work of one holder since the checkpoint, in its order, with the
 // fingerprints of its answers. The *auditor* of the case holds the same shards under shadow leases
-// (Placement::shadows) and is sent the same units, so that nothing tells it that it audits.
-// Under `adaptive`, work that the lot spares is kept as excused until its round is folded: a round
-// that looks diverged is audited after all.
+// (Placement::shadows) and is sent the same units, so that it cannot tell that it audits. Under
+// `adaptive`, work that is not drawn stays *excused* until its round is folded: if the round looks
+// diverged, the work is audited after all.
 // Invariants
 // - The auditor of a case is trusted or came by another invite than the holder, and holds none of
 //   the case's shards.
@@ -65,7 +65,7 @@ class Audits {
   void dispute(const CommitKey& commit, SessionId holder);
 
   // -- units for the auditor
-  // The next unit that it can begin, with its shadow leases; `audit` in it is set.
+  // The next unit that the auditor can begin, with its shadow leases and `audit` set.
   [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor) const;
   void issued(const UnitInFlight& unit);
   void answered_again(const UnitInFlight& unit, const Fingerprint& answer);
@@ -104,7 +104,6 @@ class Audits {
   // Whether the session is the auditor of a case.
   [[nodiscard]] bool is_auditor(SessionId id) const { return by_auditor_.contains(id); }
 
-  // Key and name of the auditor that confirmed the commit. Zero when the commit was excused.
   // Key and name of the auditor that confirmed the commit. Zero when the commit was excused.
   [[nodiscard]] std::pair<KeyId, std::string> auditor_of(RoundIndex round, ShardId shard) const;
   // Evaluation units confirmed since the last call.
@@ -240,8 +239,8 @@ class Audits {
   [[nodiscard]] bool holds(SessionId id, ShardId shard) const;
   // Whether the session itself holds a shard of the case that is still due.
   [[nodiscard]] bool holds_of(const Case& audit_case, SessionId id) const;
-  // Hot standby (hot_standby.cpp): when a holder is gone, its auditor goes on with its shards from
-  // where it stood, as soon as the auditor has done the case. Until then nobody is lent them.
+  // Hot standby (hot_standby.cpp): the auditor of a holder that is gone takes over the holder's
+  // shards once it has done the case. Until then nobody is lent these shards.
   void stand_by(Case& audit_case);
   void go_on(const Case& audit_case, const std::vector<ShardId>& shards);
   // The heir's own case begins with the pieces that it did as an auditor.

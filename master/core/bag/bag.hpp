@@ -8,9 +8,8 @@
 //
 // A volunteer gets work of the earliest round first. Within a round it gets, in this order: its own
 // idle shards, free shards, audits, and shards that are idle at others. When nothing is left, a
-// lie idle at others. When nothing is left, a trusted volunteer does a *spare*: it repeats a
-// shard-round that another volunteer has had for long. The first volunteer to answer goes on with
-// the shard.
+// trusted volunteer does a *spare*: it repeats a shard-round that another volunteer has had for
+// long. The first of the two to answer goes on with the shard.
 //
 // Invariants
 // - A volunteer holds a shard under one lease at a time.
@@ -100,7 +99,6 @@ class Bag {
   // that may be dead; an idle volunteer may also repeat the work of a slow holder.
   bool take_spare(SessionId id, SessionState& session, RoundIndex end, bool is_idle);
   // The piece that the shard's holder works on, if the store has the rows to repeat it.
-  // volunteer could do the same.
   [[nodiscard]] std::optional<AuditPiece> piece_out(ShardId shard) const;
   // Makes room in the volunteer's memory for one more shard.
   bool make_room(SessionId id, SessionState& session);
@@ -155,7 +153,7 @@ class Bag {
   std::set<SessionId> due_;
   bool is_all_due_ = true;
   bool has_news_ = true;            // hungry volunteers may find work
-  std::uint32_t seekers_left_ = 0;  // who may look for a spare; only after a tick
+  std::uint32_t seekers_left_ = 0;  // volunteers that may still look for a spare; set by a tick
   RoundIndex open_end_ = 0;         // as of the last lend()
   bool wants_referee_ = false;
   std::set<AuditPiece> for_referee_;

@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// An error where the result is not one of the shard-round.
+// An error unless the result fits the shard-round.
 Result<void> check(const UnitInFlight& unit, const UnitResult& result) {
   const std::size_t entries = std::min<std::size_t>(unit.batches, 2);
   bool fits = result.batches.size() == entries && !result.is_summed;
@@ -23,7 +23,7 @@ Result<void> check(const UnitInFlight& unit, const UnitResult& result) {
   return protocol_error("a result that does not fit unit {}", raw(result.unit));
 }
 
-// Takes what a result tells about the volunteer's speed.
+// Updates the volunteer's measured speed from a result.
 void measure(SessionState& session, const UnitInFlight& unit, std::uint64_t compute_us,
              Instant now) {
   const auto compute = static_cast<double>(std::clamp<std::uint64_t>(compute_us, 1, 1u << 30));

@@ -122,7 +122,7 @@ class ShardRounds {
   [[nodiscard]] std::vector<ShardId> missing(RoundIndex round) const;
   // Requires a round that has settled.
   [[nodiscard]] RoundSums sums(RoundIndex round) const;
-  // Audits excused work of the rounds up to this one. False when there is none.
+  // Audits excused claims of the rounds up to this one. False when there are none.
   bool audit_after_all(RoundIndex round);
   // Returns the receipts of a settled round, one a shard, and the strangers with excused work in
   // it. Forgets the round, which is about to be folded.

@@ -299,7 +299,7 @@ export class Chart {
     picture.toBlob((blob) => save(blob, this.fileName("png")));
   }
 
-  // What is shown: a row for each piece, with its last values.
+  // Saves the shown figures: a row for each piece, with its last values.
   saveTable() {
     const columns = [...new Set(this.lines.map((line) => line.column))];
     const quoted = (text) => `"${text.replaceAll('"', '""')}"`;

@@ -28,7 +28,7 @@ using Instant = std::chrono::time_point<MonotonicClockTag, Micros>;
 Instant monotonic_now();
 
 // Time since 1970, for logs and records. Only one decision uses it: which of two processes with the
-// started later.
+// same key started later.
 std::int64_t wall_seconds();
 std::int64_t wall_milliseconds();
 

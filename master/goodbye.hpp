@@ -34,6 +34,7 @@ class ThanksBook {
   // `key` and for a local volunteer.
   void complete(Goodbye& goodbye, const Standing& standing, const KeyPair* key) const;
   // Completes the thanks for a volunteer that comes after the end; `records` are the core's last
+  // records.
   void thank(Goodbye& goodbye, const Standing& standing, const KeyPair* key,
              const std::vector<AccountRecord>& records) const;
 
@@ -57,7 +58,7 @@ class Farewell {
   [[nodiscard]] Goodbye answer(const Message& first);
 
   // Runs `io` until all lately lost volunteers have come back, somebody asks to end, or `most` has
-  // end, or `most` has passed. The console says so, if there is anybody to wait for.
+  // passed. Tells the console if it waits for anybody.
   void wait(asio::io_context& io, Millis most, const bool& is_asked_to_end, Console& console);
 
  private:

@@ -29,6 +29,7 @@ std::optional<RowKey> decode_row_key(ByteView bytes);
 Bytes row_keys_end(ShardId shard);
 
 // kStaged: a part of a commit. The part number kSettledPart follows all parts and marks the record
+// that the commit counts.
 inline constexpr std::uint32_t kSettledPart = UINT32_MAX;
 
 struct StagedKey {

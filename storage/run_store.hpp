@@ -77,9 +77,9 @@ class RunStore {
   // is folded.
   Result<void> settle(const SettledRound& settled);
   // Keeps each shard's consecutive settled commits from checkpoint() on, up to the first commit
-  // the first one for whose resulting checkpoint `ends` is true, and drops all else that is staged.
-  // Returns those that are kept, by round and shard. A damaged commit is dropped too, with later
-  // ones of its shard, and told to `on_damage`. Not synced. Comes after resume_fold().
+  // whose resulting checkpoint satisfies `ends`. Drops everything else that is staged. Returns the
+  // kept commits, by round and shard. A damaged commit is reported to `on_damage` and dropped, with
+  // the shard's later commits. Not synced. Must follow resume_fold().
   Result<std::vector<SettledRound>> keep_settled(
       const std::function<bool(RoundIndex checkpoint)>& ends,
       const std::function<void(const Error&)>& on_damage);
@@ -91,9 +91,8 @@ class RunStore {
   Result<void> fold(RoundIndex round, const RoundRecord& history);
   // A fold in steps, for a caller with other work in between. Each step folds a part of a commit;
   // true means that the round is folded. Between steps the store is at the earlier checkpoint and
-  // before, and everything else may be asked of it and staged. A fold that failed, or is begun
-  // again, starts from the beginning. step_fold requires one that has begun. begin_fold makes
-  // `history`, `receipts` and every part staged before it durable.
+  // accepts all other calls. A fold that failed or is begun again starts from the beginning.
+  // begin_fold() makes `history`, `receipts` and every part staged before it durable.
   Result<void> begin_fold(RoundIndex round, const RoundRecord& history,
                           const Receipts& receipts = {});
   Result<bool> step_fold();

@@ -1,10 +1,9 @@
 // Examples that a volunteer has fetched, kept in one bounded file for later epochs, connections and
-// starts.
-//
-// The cache cannot make training fail. An example that the disk does not take is not kept, and a
-// damaged one is forgotten. Every record has a checksum; a process may be killed at any byte. One
-// One process at a time writes a file; a second one, and one whose file cannot be used, keeps its
-// points in memory under the same bound. One owner; not thread-safe. README.md has the bytes.
+// starts.  The cache cannot make training fail. An example that the disk does not take is not kept,
+// and a damaged one is forgotten. Every record has a checksum; a process may be killed at any byte.
+// One process at a time writes a file. A second process, or a process that cannot use its file,
+// keeps its examples in memory under the same bound. One owner; not thread-safe. README.md
+// specifies the bytes.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +52,7 @@ class ExampleCache {
   [[nodiscard]] std::uint64_t bytes() const { return end_; }
 
   // Whether an example was refused for lack of room. Smaller examples may still fit below the
-  // disk that has refused one is not asked again.
+  // bound, but a full disk is not tried again.
   [[nodiscard]] bool is_full() const { return is_full_; }
 
   [[nodiscard]] bool is_in_memory() const { return is_in_memory_; }

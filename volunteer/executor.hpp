@@ -1,9 +1,7 @@
 // Does the master's work, one message at a time, and makes the replies: the bridge between the
-// protocol and the training function.
-//
-// One thread calls execute(). With a hidden layer execute() does all the work, in loops on the
-// pool. Without one it only queues units. Lanes, threads that call run_next(), perform them; two
-// each for units of shards of their own.
+// protocol and the training function.  One thread calls execute(). With a hidden layer execute()
+// does all the work, in loops on the pool. Without one it only queues units. Lanes, threads that
+// call run_next(), perform them; two lanes never have units of one shard.
 #pragma once
 
 #include <atomic>

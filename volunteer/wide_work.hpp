@@ -60,6 +60,7 @@ class WideWork {
   // Stops all units and drops waiting ones. Lanes with a unit give it back soon.
   void stop();
   // Waits until all lanes have given their units back. Only one thread may wait; it may destroy
+  // this object afterwards.
   void wait_for_lanes(Lock& lock);
   // Stops all units and drops all shards.
   void forget();

@@ -61,10 +61,8 @@ std::string page_key_text(const InviteSecret& key);
 bool is_page_key(std::string_view text, const InviteSecret& key);
 
 // Hides secrets from other users of the machine: overwrites the invite of each
-
-// Overwrites the invite of each address gleaner://HOST:PORT/KEY.INVITE, and the key of each page
-// http://HOST:PORT/#KEY, among the arguments that the system handed to main(), where `ps` reads
-// them. To be called first, after they were copied.
+// gleaner://HOST:PORT/KEY.INVITE and the key of each page http://HOST:PORT/#KEY in the arguments of
+// main(), where `ps` reads them. Call first, after copying the arguments.
 void hide_secrets(std::span<char* const> arguments);
 
 }  // namespace gleaner

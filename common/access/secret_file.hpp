@@ -15,7 +15,7 @@ namespace gleaner {
 enum class SecretFrom { kOwner, kMount };
 
 // The text of `path`; nullopt when it does not exist. Refuses anything but a file, a file that
-// others may read or write, and more than `bytes_max`. kMount follows links and allows the group to
+// others may read or write, and more than `bytes_max`. kMount follows links and lets the group
 // read.
 Result<std::optional<std::string>> read_secret_file(const std::string& path, std::size_t bytes_max,
                                                     SecretFrom from = SecretFrom::kOwner);

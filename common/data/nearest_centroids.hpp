@@ -1,10 +1,10 @@
 // The nearest label centroids of examples in the space of all features: a baseline without
 // training. A label's centroid is the sum of its training examples, each scaled to unit length;
-// nearest means highest cosine. Files whose rows are tf-idf give centroids of tf-idf.
-//
-// Only one centroid is in memory at a time: memory is four bytes per label entry of the training
-// data, twelve per feature, and eight per feature entry of the examples. Training examples are read
-// examples are read in no order, each once per label it bears. Any thread may ask.
+// nearest means highest cosine. Files whose rows are tf-idf give centroids of tf-idf.  Only one
+// centroid is in memory at a time: memory is four bytes per label entry of the training data,
+// twelve per feature, and eight per feature entry of the examples. Training examples are read in
+// random order, each once per label. Any thread may ask. examples are read in no order, each once
+// per label it bears. Any thread may ask.
 #pragma once
 
 #include <atomic>
@@ -70,7 +70,7 @@ class NearestCentroids {
   static Result<NearestCentroids> open(const PackedDataset& train);
 
   // Approximate number of additions of nearest(): once for the training data, and for each example.
-  // `examples` besides; the latter from a few hundred labels.
+  // The latter is estimated from a few hundred labels.
   struct Work {
     double of_centroids = 0;
     double per_example = 0;

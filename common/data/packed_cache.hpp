@@ -9,7 +9,7 @@
 
 namespace gleaner {
 
-// Identifies the state of the text file (size, time of change, inode) and the options that shape
+// Identifies the state of the text file (size, time of change, inode) and the options that affect
 // the packed form. A few lines of text.
 Result<std::string> source_key(const std::string& path, const PackOptions& options);
 

@@ -1,9 +1,8 @@
 // A data set in its packed form: one memory-mapped file with checksums, read in place. Data may be
-// larger than memory, because the kernel can evict pages. Immutable; any thread may read.
-//
-// Damage is found before an example is used. A file of up to OpenOptions::check_bytes_max is
-// checked completely on opening. Of a larger file, opening checks the header and the table of
-// 1,024 points when it is first touched.
+// larger than memory, because the kernel can evict pages. Immutable; any thread may read.  Damage
+// is found before an example is used. A file of up to OpenOptions::check_bytes_max is checked
+// completely on opening. Of a larger file, opening checks the header and the table of checksums;
+// each block of 1,024 examples is checked at its first use.
 #pragma once
 
 #include <atomic>

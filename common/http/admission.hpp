@@ -1,11 +1,9 @@
 // Decides which connections have a place at an HTTP server, and until when their request must be
 // complete. Pure; time arrives as an argument. The caller gives each connection a number, such as
-// its descriptor.
-//
-// Invariants: at most `ordinary_max` connections have an ordinary place, at most
+// its descriptor.  Invariants: at most `ordinary_max` connections have an ordinary place, at most
 // `ordinary_per_address_max` of one address. Other connections get a spare place, for one short
-// answer. Beyond `spare_max` the oldest spare place is taken away, since an honest client asks
-// at once. A request is complete within its time, however its bytes come.
+// answer. Beyond `spare_max` the oldest spare place is taken away, since an honest client asks at
+// once. A request must be complete within its time, even if its bytes trickle.
 #pragma once
 
 #include <cstddef>

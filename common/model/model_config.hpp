@@ -93,7 +93,6 @@ struct ModelConfig {
   std::uint32_t activation_bits = 8;      // bits of a quantized activation with its sign; from 2
 
   // Fingerprint of the model that the run began with, instead of random weights; 0: none.
-  // 0: of none.
   std::uint64_t initial_fingerprint = 0;
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;

@@ -181,7 +181,7 @@ std::vector<std::string> model_words(Sampling);
 std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig& config);
 
 // The inverse, validated; errors are kCorrupt. A missing field was added after the text was
-// added after the text was written. An unknown name is kVersion: a newer program wrote it, and it
+// written, and has its default. An unknown name is kVersion: a newer program wrote it, and it may
 // matter to the arithmetic.
 Result<ModelConfig> model_from_fields(const std::map<std::string, std::string>& fields);
 

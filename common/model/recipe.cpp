@@ -67,7 +67,7 @@ constexpr std::uint32_t kRoundsFew = 2;
 constexpr std::uint32_t kFewFeatures = 1'000;
 constexpr std::uint32_t kFeaturesPerFeature = 20;
 // For wide rows: neurons of a feature's short list, neurons from lists, and draws of other
-// labels of other examples (RECIPES.md, "Wide rows").
+// examples' labels (RECIPES.md, "Wide rows").
 constexpr std::uint32_t kLabelsTrainedWholeWide = 200;
 constexpr std::uint32_t kFeatureList = 256;
 constexpr std::uint32_t kFeatureListLong = 64;  // where examples have many features
@@ -190,7 +190,7 @@ void Chooser::choose_wide_rows() {
   set("wide_features", &ModelConfig::wide_features, by_kind(64u, 64u, 128u),
       "a few words tell rare labels apart; frequent labels keep more");
   // Long rows separate single labels at once, but disturb each other where examples have several
-  // other's way.
+  // labels.
   set("wide_scale", &ModelConfig::wide_scale,
       static_cast<float>(kWideScale / std::cbrt(std::sqrt(std::max(1.0, facts_.labels_per_point)))),
       "shorter where examples have many labels, which share their words");

@@ -41,7 +41,7 @@ class FrameBudget {
   class Share {
    public:
     // `close` ends the connection. It is called at most once, from within hold() of any share. With
-    // `budget` may be null: then nothing is counted.
+    // a null `budget` nothing is counted.
     Share(FrameBudget* budget, std::function<void()> close);
 
     ~Share() { hold(0); }

@@ -1,9 +1,7 @@
 // A TCP connection that carries frames, in plain text or encrypted. Everything runs on the socket's
-// executor, one thread.
-//
-// Invariants: every wait has a deadline; the send queue is bounded; a closed socket stays closed
-// and remembers the first reason. Sizes that a peer claims are checked before allocation, and
-// memory is taken, and memory grows no faster than twice what has arrived.
+// executor, one thread.  Invariants: every wait has a deadline; the send queue is bounded; a closed
+// socket stays closed and remembers the first reason. Sizes that a peer claims are checked before
+// allocation, and memory grows to at most twice the bytes that have arrived.
 #pragma once
 
 #include <asio/awaitable.hpp>
@@ -38,14 +36,13 @@ struct FramedSocketLimits {
   // How long a finished connection waits for the peer to close, and a broken one to be read.
   Millis linger_max{2'000};
   // Rate limits, perhaps shared with other sockets; null: unlimited. Reading less than arrives
-  // Less is read than comes, so that the peer's system slows down what it sends.
+  // makes the peer's system send more slowly.
   std::shared_ptr<Pacer> pace_in;
   std::shared_ptr<Pacer> pace_out;
   // Limits the memory of incomplete frames of all sockets with this budget. Null: only the size of
   // each frame is limited.
   std::shared_ptr<FrameBudget> budget;
   // Limits the memory of frames that wait to be sent. Null: only send_queue_bytes_max applies.
-  // send_queue_bytes_max does.
   std::shared_ptr<FrameBudget> send_budget;
 };
 
@@ -67,6 +64,7 @@ class FramedSocket {
   asio::awaitable<Result<std::uint8_t>> first_byte(Millis time_max);
 
   // Closes, and tells a peer that sent plain text instead of a TLS handshake that this side
+  // encrypts.
   Error refuse_plain_text();
 
   // Encrypts the connection before any frame, as the side that listens or the side that dials; the

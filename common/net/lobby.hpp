@@ -1,13 +1,13 @@
 // Connections wait here until they have introduced themselves. A new connection has little time and
 // few bytes for one frame, its introduction; before that, no other part learns of it. So
 // connections that are silent, trickle, or speak another protocol only cost a descriptor for a
-// while.
-//
-// Invariants: at most `waiting_max` connections wait, and at most `waiting_per_address_max` of one
-// address. Beyond that the longest-waiting connection is closed, since an honest peer introduces
-// at once. Handshake and introduction together arrive within `introduction_time_max`, however they
-// trickle. Handshakes, which take arithmetic, begin at most as often as `handshakes` says, and only
-// for who has begun one. I/O thread only.
+// while.  Invariants: at most `waiting_max` connections wait, and at most `waiting_per_address_max`
+// of one address. Beyond that the longest-waiting connection is closed, since an honest peer
+// introduces itself at once. Handshake and introduction together must arrive within
+// `introduction_time_max`. Handshakes, which cost arithmetic, begin at most as often as
+// `handshakes` allows, and only after the peer has begun one. I/O thread only. trickle. Handshakes,
+// which take arithmetic, begin at most as often as `handshakes` says, and only for who has begun
+// one. I/O thread only.
 #pragma once
 
 #include <asio/ip/tcp.hpp>

@@ -15,7 +15,7 @@ inline constexpr int kNiceIdle = kNiceMax + 1;
 inline constexpr int kVolunteerNice = 10;
 
 // Lowers the calling thread's priority to `nice`, at most kNiceIdle; never raises it. Linux:
-// it is never raised. Linux: threads that it starts have its priority. Windows knows five steps.
+// threads that it starts inherit the priority. Windows has five steps.
 void give_way(int nice);
 
 // The calling thread's niceness.

@@ -22,7 +22,6 @@ namespace gleaner {
 Result<std::uint64_t> parse_duration_seconds(std::string_view text);
 
 // The number of letters to insert, delete, replace, or swap with their neighbour to turn `a` into
-
 // `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 

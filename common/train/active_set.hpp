@@ -1,13 +1,11 @@
-// Chooses which neurons of the held shards each example of a batch trains.
-//
-// An example's active set in a shard has up to three parts. First, the example's true labels. Then,
-// with Sampling::kLsh, the rows in the buckets of the example's hash codes, table by table from a
-// reached; then the shard's part of uniform random negatives. kRandom takes uniform negatives only,
-// share one walk through the tables, since a bucket holds rows of all shards; yet the active set in
-// a shard does not depend on which other shards are held.
-//
-// One chooser per thread. Memory is reused from batch to batch, so a steady state allocates
-// nothing.
+// Chooses which neurons of the held shards each example of a batch trains.  An example's active set
+// in a shard has up to three parts. First, the example's true labels. Then, with Sampling::kLsh,
+// the rows in the buckets of the example's hash codes, table by table from a random table on, until
+// the shard's part of the cap is reached. Last, the shard's part of uniform random negatives.
+// kRandom takes uniform negatives only, kAll takes every neuron. All held shards share one walk
+// through the tables, since a bucket holds rows of all shards; yet the active set in a shard does
+// not depend on which other shards are held.  One chooser per thread. Memory is reused from batch
+// to batch, so a steady state allocates nothing.
 #pragma once
 
 #include <cstdint>

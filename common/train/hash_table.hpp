@@ -1,14 +1,11 @@
 // The L hash tables over the rows of all held shards, packed: each table is an array with one
 // offset per bucket, and the rows sorted by bucket. A table is a pure function of the rows' hash
-// codes.
-//
-// The rows of all shards share one numbering. Each shard's numbers begin at a multiple of kSection;
-// between two shards name no row. Within a bucket rows stand shard by shard; those of a shard from
-// always meet the same rows. The order of a shard's rows does not depend on which other shards are
-// held.
-//
-// Invariant: after rebuild(), every row stands exactly once in the table, in the bucket of its hash
-// code.
+// codes.  The rows of all shards share one numbering. Each shard's numbers begin at a multiple of
+// kSection; numbers between two shards name no row. A bucket holds its rows shard by shard. Within
+// a shard, the first row of a bucket depends on the table, so that a walk that ends within a bucket
+// does not always meet the same rows. The order of a shard's rows does not depend on which other
+// shards are held.  Invariant: after rebuild(), every row stands exactly once in the table, in the
+// bucket of its hash code.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ namespace {
 constexpr float kHiddenValueMin = 1e-30F;
 
 // Rounds to nearest, ties to even, for values within +-2^21: after adding 1.5 * 2^23, a float's
-// worth 1, and its last byte is the value's in two's complement.
+// last bit is worth 1, and its last byte is the value in two's complement.
 std::uint8_t round_to_code(float value) {
   constexpr float kShift = 12582912.0F;
   return static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(value + kShift) & 0xffu);

@@ -38,7 +38,7 @@ class ActivationQuantizer {
   [[nodiscard]] QuantizedActivations room_for(std::size_t examples) const;
 
   // One example: changes `units` (H), writes its quantized activations to `codes` (H) and returns
-  // example's place in the batch.
+  // their scale. `position` is the example's index in the batch.
   [[nodiscard]] float encode(std::span<float> units, std::optional<BatchIndex> batch,
                              std::size_t position, std::uint8_t* codes) const;
 
@@ -79,6 +79,7 @@ class InputLayer {
   // Loads rows of a checkpoint. Refuses rows out of range.
   Result<void> load_rows(ShardId shard, const ShardRows& rows);
   // Loads rows that have changed since the last commit. The values that they replace are kept as
+  // committed.
   Result<void> load_touched_rows(ShardId shard, const ShardRows& rows);
   // The rows changed since the last commit, ascending, in at least one part.
   [[nodiscard]] std::vector<ShardRows> touched_rows(ShardId shard) const;
@@ -109,7 +110,7 @@ class InputLayer {
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                 const QuantizedActivations& codes, std::span<const std::int32_t> gradient);
   // Updates these shards only. They must be held; only their units' columns of `codes` and
-  // count.
+  // `gradient` are read.
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                 const QuantizedActivations& codes, std::span<const std::int32_t> gradient,
                 std::span<const ShardId> shards);

@@ -55,6 +55,7 @@ class InputShard {
   // nothing when these commits are not kept any more.
   bool step_back(std::uint32_t commits);
   // The digest of the rows that commits have changed, equal to the store's. Requires no touched
+  // row.
   [[nodiscard]] ShardDigest digest(ThreadPool& pool) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;

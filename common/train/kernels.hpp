@@ -1,11 +1,9 @@
 // The arithmetic of the hot loops, one table of functions per instruction set. Every table gives
-// the same bits: KERNELS.md states the order of operations of each kernel.
-//
-// The kernels take plain pointers and call no library function. An inline function that is compiled
-// with AVX flags in a kernel's file could become the linker's copy for the whole program, and would
-// then crash on a processor without AVX.
-//
-// Widths n are multiples of 16 (kLanes); no alignment is required. Stateless; any thread.
+// the same bits: KERNELS.md states the order of operations of each kernel.  The kernels take plain
+// pointers and call no library function. An inline function that is compiled with AVX flags in a
+// kernel's file could become the linker's copy for the whole program, and would crash on a
+// processor without AVX.  Widths n are multiples of 16 (kLanes); no alignment is required.
+// Stateless; any thread.
 #pragma once
 
 #include <cstddef>
@@ -197,8 +195,8 @@ struct Kernels {
   float (*round_delta)(const float* committed, float* values, std::int8_t* levels, std::size_t n);
 
   // For i = 0 .. count - 1 in this order, for every column j < width: sum[j] = fma(factors[i],
-  // j < width: sum[j] = fma(factors[i], rows[picks[i] * stride + j], sum[j]). All pointers are to
-  // 64-byte-aligned data; stride is a multiple of 16.
+  // rows[picks[i] * stride + j], sum[j]). All pointers are 64-byte-aligned; stride is a multiple of
+  // 16. The input layer spends most of its time here.
   void (*add_rows)(const float* rows, std::size_t stride, const std::uint32_t* picks,
                    const float* factors, std::size_t count, float* sum, std::size_t width);
 };

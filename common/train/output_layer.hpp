@@ -1,12 +1,10 @@
 // The output shards that a volunteer holds, trained together. One set of hash tables covers all of
 // them, so an example's neurons are looked up once; lists of pairs run through all shards. A
-// shard's result does not depend on which other shards are held.
-//
-// A step first divides the examples among threads to choose active sets, then makes the pair lists.
-// Then each thread trains whole shards and ends their gradients, as long as there are shards for
-// threads; the shards left over are trained one by one by all threads.
-//
-// One caller at a time; loops run on the pool.
+// shard's result does not depend on which other shards are held.  A step first divides the examples
+// among threads to choose active sets, then makes the pair lists. Then each thread trains whole
+// shards and ends their gradients, as long as there are shards for all threads. All threads
+// together train the remaining shards, one shard at a time.  One caller at a time; loops run on the
+// pool.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +24,6 @@ class OutputLayer {
   // `scratch` has one entry per thread of the pool. All arguments outlive the layer.
   OutputLayer(const ShardContext& context, ThreadPool& pool, std::span<ShardScratch> scratch);
 
-  // Holds these loaded shards, ascending. They must outlive the layer or live until the next call.
   // Holds these loaded shards, ascending. They must outlive the layer or live until the next call.
   void hold(std::span<OutputShard* const> shards);
 

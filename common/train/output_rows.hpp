@@ -63,7 +63,7 @@ class OutputRows {
   void commit_row(std::uint32_t row, SparseUpdate& update, const Kernels& kernels);
 
   // The touched rows, in at least one part. `append_codes(row, part)` appends a row's `codes` hash
-  // row's `codes` codes and whether they are stale.
+  // codes and whether they are stale.
   template <typename AppendCodes>
   [[nodiscard]] std::vector<ShardRows> touched_parts(std::size_t codes,
                                                      const AppendCodes& append_codes) const {
@@ -87,7 +87,7 @@ class OutputRows {
   void end_commit();
 
   // Undoes the changes since the last commit, and the last `commits` commits. Returns the rows that
-  // was touched since. Returns the rows put back, in no order; nullopt, and nothing is changed,
+  // were put back, in no order. Returns nullopt and changes nothing when the copies do not reach
   // back so far.
   std::optional<std::vector<std::uint32_t>> step_back(std::uint32_t commits);
 

@@ -50,6 +50,7 @@ struct BatchScratch {
 };
 
 // Working memory of one thread for training, reused over shards and batches, so that a steady state
+// allocates nothing.
 struct alignas(kCacheLine) ShardScratch {
   explicit ShardScratch(const ModelConfig& config) : chooser(config), batches(kFusedBatches) {}
 
@@ -166,7 +167,6 @@ class OutputShard {
   // before the shard is trained.
   [[nodiscard]] bool step_back(std::uint32_t commits);
 
-  // The digest of the shard at its last commit, equal to the store's. Requires no touched row.
   // The digest of the shard at its last commit, equal to the store's. Requires no touched row.
   [[nodiscard]] ShardDigest digest() const { return rows_.digest(shard_); }
 

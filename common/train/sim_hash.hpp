@@ -1,16 +1,13 @@
 // Locality-sensitive hashing: turns a query (the quantized activations of an example) and a row
 // (the weights of a neuron, without its bias) into one hash code per table. Vectors of similar
 // direction often get the same code. All shards share one SimHash, which follows from the seed.
-//
 // Bit k of table t is the sign of the vector's product with a random +-1 vector, so two vectors at
 // angle a agree in a bit with probability close to 1 - a / pi (Charikar: Similarity Estimation
-// Estimation Techniques from Rounding Algorithms, STOC 2002; Goemans and Williamson for the angle).
-// A sum that is not positive gives 0. The +-1 vectors are those of SignProjections: orthogonal in
-// blocks, which lessens the estimate's variance (Ji et al.: Super-Bit Locality-Sensitive Hashing,
-// NIPS 2012), and fast for rows.
-//
-// Queries are integers, so their sums are exact; rows are hashed in the kernels' canonical order.
-// Immutable after construction; any thread, each with its own HashScratch.
+// Techniques from Rounding Algorithms, STOC 2002; Goemans and Williamson for the angle). A sum that
+// is not positive gives 0. The +-1 vectors come from SignProjections: orthogonal in blocks, which
+// lessens the variance (Ji et al.: Super-Bit Locality-Sensitive Hashing, NIPS 2012), and fast for
+// rows.  Queries are integers, so their sums are exact; rows are hashed in the kernels' canonical
+// order. Immutable after construction; any thread, each with its own HashScratch.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +62,6 @@ class SimHash {
 // when it commits, the store when it folds commits, and both get the same. One thread at a time.
 class RowCodes {
  public:
-  // Rows have hash codes only in a run that samples by LSH. Uses the machine's fastest kernels.
   // Rows have hash codes only in a run that samples by LSH. Uses the machine's fastest kernels.
   explicit RowCodes(const ModelConfig& config);
 

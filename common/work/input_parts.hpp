@@ -24,7 +24,7 @@ struct UnitColumns {
 Bytes pack_activations(std::uint32_t examples, std::uint32_t hidden, UnitColumns columns,
                        std::span<const float> activations);
 // Writes these columns of `activations`. Refuses bytes that pack_activations cannot have written
-// shape; `activations` is then unspecified in these columns.
+// for this shape; the columns are then unspecified.
 Result<void> unpack_activations(ByteView packed, std::uint32_t examples, std::uint32_t hidden,
                                 UnitColumns columns, std::span<float> activations);
 

@@ -121,8 +121,7 @@ void Sections::add_run() {
       " here for as long; 0: the run waits.",
       integer_setting(c.run.fallback_local_s, 0, 86'400), "fallback-local");
   settings.add("stop_grace_s", SettingScope::kMachine, "seconds",
-               "How long a stop (SIGINT, SIGTERM) waits for the open round to become a "
-               "before the round is given up.",
+               "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint.",
                span_setting<std::chrono::seconds>(c.core.stop_grace, 0, 86'400));
   settings.add("disk_reserve", SettingScope::kMachine, "",
                "Training pauses while the store's disk has less free space than this.",
@@ -153,8 +152,8 @@ void Sections::add_model() {
   settings.add("seed", SettingScope::kModel, "", "All random choices follow from it.",
                integer_setting(c.seed, 0, std::numeric_limits<std::int64_t>::max()));
   settings.add("recipe", SettingScope::kModel, "",
-               "Goal of the values left at auto: good results in little time (auto), a first "
-               "first look (fast), or the most accurate known (best).",
+               "Goal of the values left at auto: good results in little time (auto), a first look "
+               "(fast), or the most accurate known (best).",
                choice_setting(c.recipe, {"auto", "fast", "best"}));
   settings.add(
       "commit_share", SettingScope::kModel, "",
@@ -198,7 +197,7 @@ void Sections::add_evaluation() {
                boolean_setting(c.evaluation.keep_best));
   settings.add("new_test", SettingScope::kMachine, "",
                "Begin figures, best checkpoint and patience again when the store has figures of "
-               "figures of another test file, which is refused otherwise.",
+               "another test file; otherwise such a start is refused.",
                boolean_setting(c.evaluation.new_test));
 }
 
@@ -213,7 +212,7 @@ void Sections::add_page() {
                std::move(http));
   settings.add("serve_program", SettingScope::kMachine, "",
                "Portable gleaner-volunteer, served as /gleaner-volunteer to machines without "
-               "/gleaner-volunteer, and what to type is printed with its SHA-256. Empty: none.",
+               "Gleaner. Empty: none.",
                text_setting(c.network.serve_program, "FILE"));
 }
 
@@ -232,11 +231,9 @@ void Sections::add_limits() {
                or_auto(c.network.limit_down, [](double& field) {
                  return number_setting(field, kLimitMegabitsMin, 1e6);
                }));
-  settings.add(
-      "volunteers_max", SettingScope::kMachine, "volunteers",
-      "How many volunteers may take part at a time; whoever comes then is told to wait, and "
-      "tries again.",
-      integer_setting(c.core.sessions_max, 1, 100'000));
+  settings.add("volunteers_max", SettingScope::kMachine, "volunteers",
+               "Most volunteers at a time; others are told to wait, and try again.",
+               integer_setting(c.core.sessions_max, 1, 100'000));
   settings.add("waiting_max", SettingScope::kMachine, "connections",
                "Most connections that have not introduced themselves; a further one closes the "
                "oldest.",
@@ -259,7 +256,7 @@ void Sections::add_network() {
                host_setting(c.network.advertise));
   settings.add("insecure", SettingScope::kMachine, "",
                "Encrypt nothing and admit everybody who reaches the port; volunteers must be "
-               "started with it too. For networks on which everybody is trusted.",
+               "started with it too. Only for networks on which everybody is trusted.",
                boolean_setting(c.network.insecure));
   add_page();
   settings.add("audit", SettingScope::kMachine, "",
@@ -314,7 +311,7 @@ void Sections::add_scheduling() {
 }
 
 void Sections::add_output() {
-  settings.begin_section("output", "What is printed.");
+  settings.begin_section("output", "The program's output.");
   settings.add("log_format", SettingScope::kMachine, "",
                "text: lines for people; json: events, one JSON object a line (EVENTS.md).",
                choice_setting(c.output.log_format, {"text", "json"}));

@@ -35,6 +35,7 @@ struct Move {
 std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uint32_t shards);
 
 // Chooses receivers of free shards one by one: the holder that lacks the largest fraction of its
+// fair share, so that a newcomer comes first; then the holder that lacks most shards; then the
 // earlier holder.
 class Receivers {
  public:
@@ -42,7 +43,7 @@ class Receivers {
   Receivers(std::span<const Holder> holders, std::uint32_t shards);
 
   // Gives a shard to a holder other than `without`, and returns the holder's position. Nullopt when
-  // when none has room.
+  // none has room.
   std::optional<std::size_t> take(std::optional<SessionId> without = {});
 
  private:

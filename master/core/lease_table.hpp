@@ -1,9 +1,8 @@
-// The leases: which session holds which shard. Pure state; used from the core only.
-// Invariants
-// - A shard has at most one live lease, and a later grant has a larger epoch.
-// - The indexes by holder and by state agree with the leases, so that a question about one holder
-//   one state looks at every shard. Hence `state`, `holder`, `epoch` and `since` of a lease change
-//   through the table's functions alone.
+// The leases: which session holds which shard. Pure state; used from the core only. Invariants - A
+// shard has at most one live lease, and a later grant has a larger epoch. - The indexes by holder
+// and by state agree with the leases, so that a question about one holder or state need not look at
+// every shard. Only the table's functions therefore change `state`, `holder`, `epoch` and `since`
+// of a lease.
 #pragma once
 
 #include <array>
@@ -58,7 +57,7 @@ struct ShardLease {
 };
 
 // Numbers leases. All tables of a master share the numbers, so that a number does not tell a holder
-// holder which table it is in.
+// that its lease is a shadow.
 class LeaseEpochs {
  public:
   explicit LeaseEpochs(LeaseEpoch first = LeaseEpoch{1}) : next_(raw(first)) {}

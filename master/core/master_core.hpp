@@ -111,7 +111,7 @@ class MasterCore {
   void on(const MessageSent& event);
 
   // -- messages. Passes a message to the class that handles it. An error ends the session with its
-  // Hands a message to the class that it is for. The table of messages says which types come here.
+  // sentence. The table of messages says which types come here.
   Result<void> receive(SessionId id, SessionState& session, Hello& hello);
   Result<void> receive(SessionId id, SessionState& session, const Observe& observe);
   Result<void> receive(SessionId id, SessionState& session, ShardOffer& offer);
@@ -146,6 +146,7 @@ class MasterCore {
   void schedule();
   void issue();
   // Appoints auditors, counts what they have confirmed, and calls the referee when nobody else can
+  // audit.
   void audit();
   void let_leavers_go();
   // Tells the volunteer what it did since the core began or since its last final record. Unsigned.

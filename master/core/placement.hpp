@@ -68,7 +68,6 @@ class Placement {
   // The number of its shadowed output shards that the session may take over.
   [[nodiscard]] std::uint32_t room_to_take_over(SessionId id) const;
   // Whether the shadow's holder could go on with the shard from where the shadow stands.
-  // Whether the shadow's holder could go on with the shard from where the shadow stands.
   [[nodiscard]] bool can_take_over(ShardId shard) const;
   // Whether a free shard waits for its shadow's holder to take it over.
   [[nodiscard]] bool is_on_standby(ShardId shard) const;
@@ -82,7 +81,6 @@ class Placement {
   // The shards that the holder has loaded and was not asked to hand over.
   [[nodiscard]] std::vector<ShardId> ready_at(SessionId holder, Layer layer) const;
   // Whether the session owes a result, a commit, an offer, a load or a hand-over.
-  // or handed over.
   [[nodiscard]] bool owes(SessionId id, const SessionState& session) const;
   // -- outstanding work (placement_outstanding.cpp)
   // The outstanding work of the session that is due first. Its deadline counts from when it began:
@@ -114,6 +112,7 @@ class Placement {
   void newcomer_came() { has_newcomer_ = true; }
 
   // Doubles the measured speed of a volunteer without shards from time to time: it may be fast
+  // again.
   void forget_slowness(SessionId id, SessionState& session) const;
   // Asks a leaving volunteer for all its shards.
   void ask_back(SessionId id, SessionState& session, const std::string& reason);
@@ -155,7 +154,6 @@ class Placement {
   // The table in which the session holds the lease; null when the session holds no such lease.
   [[nodiscard]] LeaseTable* table_of(const LeaseRef& lease, SessionId id);
   void begin_input(ShardId shard, SessionState& session, BatchIndex next_batch);
-  // Chunks of a shard as of a checkpoint; 0 where every row follows from the configuration.
   // Chunks of a shard as of a checkpoint; 0 where every row follows from the configuration.
   [[nodiscard]] std::uint32_t base_chunks(ShardId shard, RoundIndex base_round) const;
   [[nodiscard]] std::uint32_t rows_per_chunk(ShardId shard) const;

@@ -111,7 +111,6 @@ class Rounds {
   // Whether every holder has committed the oldest open round.
   [[nodiscard]] bool is_done_by_all() const;
   // Takes the receipts of the oldest open round, one a shard. Requires a clear round.
-  // the receipts are forgotten.
   [[nodiscard]] Receipts take_receipts();
   // Ends a stop that would have to wait for room on the disk.
   [[nodiscard]] std::optional<Done> stop_if_full() const;

@@ -35,7 +35,7 @@ bool UnitSizing::is_early(const SessionState& session, const UnitInFlight& unit,
   if (unit.leases.size() < ready) return false;
   // Outstanding work must keep the volunteer busy until the next result has gone out and the next
   // unit has come, and as long again: speeds and links vary, and an idle volunteer loses more than
-  // message.
+  // a message costs.
   const double batch_us = expected_us(session, run_.model.batch_examples, unit.leases.size());
   const auto round_trip_us = static_cast<double>(std::max<std::int64_t>(session.round_trip_us, 0));
   const double spare_us = batch_us * session.batches_in_flight - 2 * round_trip_us;

@@ -1,9 +1,7 @@
 // Invites, and decisions about peers. Plain data with rules: time arrives as an argument, in
-// seconds since 1970, because invites outlive the process. No I/O.
-//
-// No invite's secret is stored, not even its hash: it follows from the master's key and the
-// id (KeyPair::derive), so that the file alone opens nothing, and an open invite can be shown
-// again.
+// seconds since 1970, because invites outlive the process. No I/O.  No invite's secret is stored,
+// not even its hash: it follows from the master's key and the invite's id (KeyPair::derive). The
+// file alone therefore opens nothing, and an open invite can be shown again.
 #pragma once
 
 #include <cstdint>

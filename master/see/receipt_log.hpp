@@ -38,7 +38,7 @@ class ReceiptLog {
   [[nodiscard]] const LoggedReceipts* find(RoundIndex round) const;
 
   // The checkpoint up to which all work in the kept rounds was checked: each shard is a trusted
-  // shard is the work of somebody who is trusted, or an auditor got the same. 0 while none is kept.
+  // volunteer's work, or an auditor got the same. 0 while no round is kept.
   [[nodiscard]] RoundIndex checked_up_to() const;
 
  private:
@@ -50,10 +50,7 @@ class ReceiptLog {
 Result<std::vector<LoggedReceipts>> latest_receipts(RunStore& store);
 
 // A volunteer's work in whole rounds of this process, by how it was checked, in examples x output
-// checked or vouches for: a list of contributors may rank by it. Belongs to the server's thread.
-// Work that the run trains again counts each time that it is done.
-
-// Examples x output shards, in rounds that are whole.
+// shards. Contributors may be ranked by credit(). Work that the run trains again counts each time.
 struct CheckedWork {
   std::uint64_t confirmed = 0;  // an auditor got the same
   std::uint64_t trusted = 0;    // somebody vouches for the volunteer, so that nobody audits it

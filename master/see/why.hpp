@@ -9,7 +9,7 @@
 
 namespace gleaner {
 
-// One or two short sentences: what the run is doing, why it stands still where it does, and until
+// Explains the state of a run in one or two short sentences: its activity, or why it stands still
 // and until when. Names of peers are made printable.
 std::string headline(const RunStatus& status);
 

@@ -44,6 +44,7 @@ class Worker {
   Result<void> load(RunStore& store);
 
   // Returns the event that answers the task; TaskFailed when the thread's rounding mode has
+  // changed.
   Event run(const WorkerTask& task);
 
   // The first labelled examples of the last evaluation. To be called while no task runs.
@@ -71,6 +72,7 @@ class Worker {
   // The best labels of the task's `i`-th example over all shards, best first.
   [[nodiscard]] std::vector<std::uint32_t> best_of(const EvalScoreTask& task, std::size_t i) const;
   // The test example at this position of the seeded order: a sample must not be the file's
+  // beginning.
   [[nodiscard]] ExampleView held_out(std::uint64_t position) const;
 
   const ModelConfig model_;

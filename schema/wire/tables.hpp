@@ -1,13 +1,10 @@
 // One table of fields for each struct that is sent. Writing, reading with bounds, sizes, and the
-// random messages of tests use the table. Private to schema/ and tests.
-//
-// fields(e, f) calls `f` for each field of the struct `e` in the order of writing, which decides
-// where texts and lists stand in the bytes: a new field goes last. FIELD takes the field's name and
-// its name as Cap'n Proto writes it; NAMED also the name in errors, where that is another. A bound
-// (field.hpp) follows: the most bytes of a text, the Range of a number or enumeration (which may
-// depend on earlier fields), the Count of a list.
-//
-// A struct whose fields must agree with each other also has check_fields().
+// random messages of tests use the table. Private to schema/ and tests.  fields(e, f) calls `f` for
+// each field of the struct `e` in the order of writing, which decides where texts and lists stand
+// in the bytes: a new field goes last. FIELD takes the field's name and its Cap'n Proto name; NAMED
+// also takes a different name for errors. A bound or a packed form (field.hpp) follows: the most
+// bytes of a text, the Range of a number or enumeration (which may depend on earlier fields), the
+// Count of a list.  A struct whose fields must agree with each other also has check_fields().
 #pragma once
 
 #include <cfloat>

@@ -16,7 +16,7 @@ namespace gleaner {
 class HeldFolder {
  public:
   // kIo unless the folder exists. Errors call it `what` ("the store"), and `remedy` tells the user
-  // `remedy` says what to do when it is not in its place.
+  // what to do when the folder is not at its path.
   static Result<std::shared_ptr<HeldFolder>> open(const std::string& path, const char* what,
                                                   const char* remedy);
   ~HeldFolder();

@@ -32,6 +32,7 @@ class MasterNote {
 std::optional<RunningMaster> read_master_note(const std::string& store);
 
 // The id of the process that has the store open for writing, if any and if the system tells. Takes
+// no lock.
 std::optional<int> writer_of(const std::string& store);
 
 }  // namespace gleaner

@@ -1,13 +1,11 @@
 // An ordered key-value store with column families and atomic batches: the interface to RocksDB,
-// which a simulation can replace. One thread at a time, except where noted.
-//
-// Durability contract: when write() with Durability::kSync succeeds, the batch and every earlier
-// batch survive a crash of the machine. A batch is visible completely or not at all, before and
-// and after a crash. After a failed write the state is unknown: every later write fails too, and
-// the way on is to open the store again. One failure is different: kDiskFull means that the room
-// was counted beforehand and does not suffice; nothing was written, and the same write may be tried
-// again. kStoreUnsure is a failure in which the disk filled up all the same: open the store again
-// when there is room.
+// which a simulation can replace. One thread at a time, except where noted.  Durability contract:
+// when write() with Durability::kSync succeeds, the batch and every earlier batch survive a crash
+// of the machine. A batch is visible completely or not at all, before and after a crash. After a
+// failed write the state is unknown: every later write fails too, and the store must be opened
+// again. Two errors are special. kDiskFull means that too little room was found beforehand: nothing
+// was written, and the same write may be tried again. kStoreUnsure means that the disk filled up
+// during a write: open the store again when there is room.
 #pragma once
 
 #include <cstddef>

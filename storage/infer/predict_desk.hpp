@@ -70,7 +70,7 @@ class PredictDesk {
   static Result<std::unique_ptr<PredictDesk>> follow(Source source, AnsweringOptions options,
                                                      const std::string& data_folder);
   // Reads the model when a question comes. Data that does not fit the model is ignored: answers
-  // model is left alone: answers then have numbers and no names.
+  // then have numbers and no names.
   static std::unique_ptr<PredictDesk> on_demand(Source source, AnsweringOptions options,
                                                 std::string data_folder);
   ~PredictDesk();

@@ -1,10 +1,9 @@
 // A trained model, read from a run's last complete checkpoint. For each example it scores every
 // neuron and returns the best labels. It runs the code of the volunteers' evaluation, so the same
-// store and examples give the same logits, to the bit.
-//
-// Output shards are read at first use and kept in memory up to a bound; other shards are read again
-// for every batch, so that memory does not grow with the number of labels. Wide rows are all kept,
-// rows are all kept, since their index is. One thread at a time; loops run on the pool.
+// store and examples give the same logits, to the bit.  Output shards are read at first use and
+// kept in memory up to a bound; other shards are read again for every batch, so that memory does
+// not grow with the number of labels. Wide rows are all kept, as their index is. One thread at a
+// time; loops run on the pool.
 #pragma once
 
 #include <cstdint>

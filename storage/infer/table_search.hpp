@@ -1,11 +1,10 @@
 // The best labels among the candidates that the run's hash tables propose: a fraction of the work
-// of scoring every neuron, at some loss of recall.
-//
-// A query's buckets, one per table over the whole layer, propose neurons. Scored are the neurons
-// that the most tables propose, and always the neurons of the most frequent labels: large weights
-// high biases win often without pointing the query's way, which is all that hashing sees. Scores
-// are exact, so a logit that is returned is the model's to the bit. One thread at a time; queries
-// run on the pool.
+// of scoring every neuron, at some loss of recall.  A query's buckets, one per table over the whole
+// layer, propose neurons. Scored are the neurons that the most tables propose, and always the
+// neurons of the most frequent labels: large weights and high biases let these win often even if
+// they do not point in the query's direction, which is all that hashing measures. Scores are exact,
+// so a returned logit is the model's to the bit. One thread at a time; queries run on the pool. run
+// on the pool.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,7 @@ class TableSearch {
   static Result<std::unique_ptr<TableSearch>> open(StoredModel& model, std::uint32_t candidates);
 
   // codes.examples x model.entries(top_k), in the order of StoredModel::top. If fewer neurons are
-  // the rest are label 0 with a logit of minus infinity.
+  // scored, the remaining entries are label 0 with a logit of minus infinity.
   std::vector<ScoredLabel> top(const QuantizedActivations& codes, std::uint32_t top_k);
 
  private:

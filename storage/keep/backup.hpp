@@ -58,8 +58,9 @@ class BackupFolder {
   // Reads the whole backup. kCorrupt names a missing or changed file.
   Result<void> verify(std::uint32_t number) const;
   // Restores the backup as the store `target`: writes it beside `target` first and then renames it,
-  // that it is there whole or not at all. What `target` holds is replaced only if `replace`, and
-  // not while a master uses it (kBusy). `progress` is called now and then with the bytes written.
+  // so that the store is complete or absent. Replaces an existing store only with `replace`, and
+  // never while a master uses it (kBusy). Calls `progress` from time to time with the bytes
+  // written.
   Result<void> restore(std::uint32_t number, const std::string& target, bool replace,
                        const std::function<void(std::uint64_t)>& progress) const;
 

@@ -13,6 +13,7 @@ namespace gleaner {
 bool is_model_file(const std::string& path);
 
 // The run of a model file that `gleaner export` wrote, in memory, at checkpoint 0, with the file's
+// configuration and label counts. Weights are the model's to the bit; optimizer state, history and
 // accounts are not in a file.
 Result<std::unique_ptr<RunStore>> open_exported_run(const std::string& path);
 

@@ -1,18 +1,14 @@
 // The volunteer's side of the protocol: dials, introduces itself, fetches shards, passes work to
 // the executor one piece at a time, sends heartbeats, leaves politely. Without a hidden layer the
-// executor only accepts units, and lanes perform them. Pure: (event, now) -> effects.
-//
-// Invariants
-// - Work runs in the order in which the master sent it. Replies leave in that order within each
-//   of the link by lane. Without a hidden layer that is so for each shard.
-// - No more parts of commits are on their way to the master's store than it has given credit for.
-// - A volunteer that knows the end of its time asks to leave while a round and the hand-over still
-//   fit. It is lent nothing after that.
-// - While the volunteer is paused and keeps its shards, may_compute() is false.
-// - Nothing of an earlier connection reaches a later one: each piece of work carries the
-//   connection's generation. Two things survive, for the same run only: ready shards, which are
-//   stepped back to the master's checkpoint and offered, and downloaded chunks of other shards.
-// Used from one strand.
+// executor only accepts units, and lanes perform them. Pure: (event, now) -> effects.  Invariants -
+// Work runs in the order in which the master sent it. Replies leave in that order within each lane
+// of the link. Without a hidden layer this holds per shard. - The volunteer sends no more parts of
+// commits than the master has given credit for. - A volunteer that knows the end of its time asks
+// to leave while a round and the hand-over still fit. It is lent nothing after that. - While the
+// volunteer is paused and keeps its shards, may_compute() is false. - Nothing of an earlier
+// connection reaches a later one: each piece of work carries the connection's generation. Two
+// things survive, for the same run only: ready shards, which are stepped back to the master's
+// checkpoint and offered, and downloaded chunks of other shards. Used from one strand.
 #pragma once
 
 #include <cstdint>

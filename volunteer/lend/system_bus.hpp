@@ -1,10 +1,8 @@
 // Reads the system's message bus: sessions, idle inhibitors and sleep from logind; metered networks
 // from NetworkManager. Calls block for a second at most: use it on a thread for which nobody waits.
-// One thread.
-//
-// Only graphical sessions count here, since watch.hpp reads the terminals. A locked session has not
-// been used since it was locked. An inhibitor of the idle state, for instance a film, counts as
-// use. Where libsystemd is missing, a logind that runs is one that cannot tell.
+// One thread.  Only graphical sessions count here, since watch.hpp reads the terminals. A locked
+// session has not been used since it was locked. An inhibitor of the idle state, for instance a
+// film, counts as use. Without libsystemd, a running logind counts as a source that cannot tell.
 #pragma once
 
 #include <functional>

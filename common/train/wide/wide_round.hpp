@@ -1,17 +1,13 @@
 // Trains a wide shard through the batches of a round. Holds the working memory of a thread, which
-// exists only during the round.
-//
-// An example's active set in the shard has up to three parts: its true labels; the shard's part of
-// `active_cap` neurons with the largest sums of weights in the short lists of the example's
-// true labels of `random_negatives` other examples of the batch, drawn with replacement, since
-// replacement, since frequent labels have no large weights and no list finds them. With
-// Sampling::kAll the set is every neuron, with kRandom it is true and drawn labels only.
-//
-// A feature's short list has the `feature_list / output_shards` (at least one) largest positive
-// weights of the shard; of equal weights the lower neuron's. Like hash tables, the lists are
-// rebuilt as weights change. Between rebuilds active sets depend on no weight, so the sets of
+// exists only during the round.  An example's active set in the shard has up to three parts: its
+// true labels; the shard's part of `active_cap` neurons with the largest sums of weights in the
+// short lists of the example's features; and the true labels of `random_negatives` other examples
+// of the batch, drawn with replacement, since frequent labels have no large weights and no list
+// finds them. With Sampling::kAll the set is every neuron, with kRandom it is true and drawn labels
+// only.  A feature's short list has the `feature_list / output_shards` (at least one) largest
+// positive weights of the shard; of equal weights the lower neuron's. Like hash tables, the lists
+// are rebuilt as weights change. Between rebuilds active sets depend on no weight, so the sets of
 // several batches are chosen first. Then each neuron is trained through these batches in order.
-//
 // One thread at a time; threads may take turns.
 #pragma once
 
@@ -44,6 +40,7 @@ class WideRound {
   // Takes next_batch(). Trains the shard on it now, or later together with the next batches.
   void train(const WideBatch& batch, float rate);
   // Trains the batches taken so far. train() calls it at each rebuild of the lists and at the
+  // round's end.
   void flush();
 
   // The outcomes of the trained batches, in order.

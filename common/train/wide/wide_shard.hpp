@@ -40,14 +40,10 @@ struct WideMatch {
 };
 
 // The stored rows of a wide shard in memory. A row takes only the weights that it uses, and rows
-// lie one behind the other.
-//
-// touch() precedes each change of a row. Once a round, it copies the row as the last commit left
-// it. The copies outlive the commit and allow the same steps back as in OutputRows.
-// far as in OutputRows.
-//
-// Rows are appended in any order, each once, then laid out. One thread at a time; const members:
-// any thread.
+// lie one behind the other.  touch() precedes each change of a row. Once a round, it copies the row
+// as the last commit left it. The copies outlive the commit and allow the same steps back as in
+// OutputRows.  Rows are appended in any order, each once, then laid out. One thread at a time;
+// const members: any thread.
 class WideRows {
  public:
   // `no_feature` fills a stored row after its last feature.

@@ -1,12 +1,10 @@
 // The output shards that a volunteer holds in a run without a hidden layer, and the computations on
 // them, as ShardTrainer is for rows over hidden units. Results depend on a shard's state, the
-// messages and the examples only.
-//
-// One thread at a time uses this class, which decides about held shards. The computation of a unit,
-// a WideRound or score(), belongs to the unit's thread, and several such threads may run on
-//
-// Every claim of a message is checked (ranges, sizes, lease, order of batches) and refused with
-// kProtocol or kStaleLease; a refused call changes nothing.
+// messages and the examples only.  One thread at a time uses this class, which decides about held
+// shards. The computation of a unit, a WideRound or score(), belongs to the unit's thread, and
+// several such threads may run on different shards.  Every claim of a message is checked (ranges,
+// sizes, lease, order of batches) and refused with kProtocol or kStaleLease; a refused call changes
+// nothing.
 #pragma once
 
 #include <cstdint>

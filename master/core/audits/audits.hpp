@@ -1,18 +1,14 @@
 // The work of strangers, repeated by others and compared. An answer is a function of the
-// volunteer's input, so that two honest answers are the same bytes. Used from the core only.
-//
-// Owns the cases. A *case* is the work of one holder since the checkpoint, in its order, with the
+// volunteer's input, so that two honest answers are the same bytes. Used from the core only.  Owns
+// the cases. A *case* is the work of one holder since the checkpoint, in its order, with the
 // fingerprints of its answers. The *auditor* of the case holds the same shards under shadow leases
-// (Placement::shadows) and is sent the same units, so that nothing tells it that it audits.
-// Under `adaptive`, work that the lot spares is kept as excused until its round is folded: a round
-// that looks diverged is audited after all.
-// Invariants
-// - The auditor of a case is trusted or came by another invite than the holder, and holds none of
-//   the case's shards.
-// - A round is clear when every answer and commit in it is confirmed or excused. Only a clear round
-//   may fold.
-// - An audited volunteer's word convicts nobody: after a difference a trusted volunteer repeats the
-//   case, and its answer decides.
+// (Placement::shadows) and is sent the same units, so that it cannot tell that it audits. Under
+// `adaptive`, work that is not drawn stays *excused* until its round is folded: if the round looks
+// diverged, the work is audited after all. Invariants - The auditor of a case is trusted or came by
+// another invite than the holder, and holds none of the case's shards. - A round is clear when
+// every answer and commit in it is confirmed or excused. Only a clear round may fold. - An audited
+// volunteer's word convicts nobody: after a difference a trusted volunteer repeats the case, and
+// its answer decides.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +60,8 @@ class Audits {
   // none of it.
   void dispute(const CommitKey& commit, SessionId holder);
 
-  // -- units for the auditor
-  // The next unit that it can begin, with its shadow leases; `audit` in it is set.
+  // -- units for the auditor The next unit that the auditor can begin, with its shadow leases and
+  // `audit` set.
   [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor) const;
   void issued(const UnitInFlight& unit);
   void answered_again(const UnitInFlight& unit, const Fingerprint& answer);
@@ -104,7 +100,6 @@ class Audits {
   // Whether the session is the auditor of a case.
   [[nodiscard]] bool is_auditor(SessionId id) const { return by_auditor_.contains(id); }
 
-  // Key and name of the auditor that confirmed the commit. Zero when the commit was excused.
   // Key and name of the auditor that confirmed the commit. Zero when the commit was excused.
   [[nodiscard]] std::pair<KeyId, std::string> auditor_of(RoundIndex round, ShardId shard) const;
   // Evaluation units confirmed since the last call.

@@ -1,20 +1,14 @@
 // The bag of a run without a hidden layer: which shard-round each volunteer does next. Used from
-// the core only.
-//
-// The next shard-round of a shard depends on the shard's last commit alone. A volunteer has in hand
-// a shard-round for each thread and a few more, so that no thread waits for the link. It keeps the
-// shards that it has trained in memory: they are *idle*. It trains them again in the next round,
-// unless another volunteer takes them first. An idle shard has no state beyond its commits.
-//
-// A volunteer gets work of the earliest round first. Within a round it gets, in this order: its own
-// idle shards, free shards, audits, and shards that are idle at others. When nothing is left, a
-// lie idle at others. When nothing is left, a trusted volunteer does a *spare*: it repeats a
-// shard-round that another volunteer has had for long. The first volunteer to answer goes on with
-// the shard.
-//
-// Invariants
-// - A volunteer holds a shard under one lease at a time.
-// - A lease in Placement::shadows is for a spare, or for a piece that ShardRounds wants done again.
+// the core only.  The next shard-round of a shard depends on the shard's last commit alone. A
+// volunteer has in hand a shard-round for each thread and a few more, so that no thread waits for
+// the link. It keeps the shards that it has trained in memory: they are *idle*. It trains them
+// again in the next round, unless another volunteer takes them first. An idle shard has no state
+// beyond its commits.  A volunteer gets work of the earliest round first. Within a round it gets,
+// in this order: its own idle shards, free shards, audits, and shards that are idle at others. When
+// nothing is left, a trusted volunteer does a *spare*: it repeats a shard-round that another
+// volunteer has had for long. The first of the two to answer goes on with the shard.  Invariants -
+// A volunteer holds a shard under one lease at a time. - A lease in Placement::shadows is for a
+// spare, or for a piece that ShardRounds wants done again.
 #pragma once
 
 #include <cstdint>
@@ -100,7 +94,6 @@ class Bag {
   // that may be dead; an idle volunteer may also repeat the work of a slow holder.
   bool take_spare(SessionId id, SessionState& session, RoundIndex end, bool is_idle);
   // The piece that the shard's holder works on, if the store has the rows to repeat it.
-  // volunteer could do the same.
   [[nodiscard]] std::optional<AuditPiece> piece_out(ShardId shard) const;
   // Makes room in the volunteer's memory for one more shard.
   bool make_room(SessionId id, SessionState& session);

@@ -14,22 +14,6 @@
 #include "common/train/kernels.hpp"
 
 namespace gleaner {
-
-std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored) {
-  // The kernels take whole vectors of lanes.
-  const std::size_t padded = (scored.size() + kLanes - 1) / kLanes * kLanes;
-  std::vector<float> logits(padded);
-  std::vector<float> probabilities(padded);
-  std::vector<float> losses(padded);
-  for (std::size_t i = 0; i < scored.size(); ++i) {
-    if (std::isfinite(scored[i].logit)) logits[i] = scored[i].logit;
-  }
-  loss_kernels(default_kernels(), model)
-      .curves(logits.data(), probabilities.data(), losses.data(), padded);
-  probabilities.resize(scored.size());
-  return probabilities;
-}
-
 namespace {
 
 constexpr std::size_t kFeaturesInJson = 20;
@@ -52,6 +36,21 @@ Json why_json(const std::vector<Contribution>& why, const PredictNames& names) {
 }
 
 }  // namespace
+
+std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored) {
+  // The kernels take whole vectors of lanes.
+  const std::size_t padded = (scored.size() + kLanes - 1) / kLanes * kLanes;
+  std::vector<float> logits(padded);
+  std::vector<float> probabilities(padded);
+  std::vector<float> losses(padded);
+  for (std::size_t i = 0; i < scored.size(); ++i) {
+    if (std::isfinite(scored[i].logit)) logits[i] = scored[i].logit;
+  }
+  loss_kernels(default_kernels(), model)
+      .curves(logits.data(), probabilities.data(), losses.data(), padded);
+  probabilities.resize(scored.size());
+  return probabilities;
+}
 
 double shortest_decimal(float value) {
   const std::string text = fmt::format("{}", value);

@@ -3,7 +3,7 @@
 //
 // GLEANER_FAULT_FILE names a file. While it exists and says "NUMBER TEXT", writes to files whose path
 // contains TEXT fail with that errno; NUMBER 0: they wait until it no longer does.
-// GLEANER_FAULT_ECHO is a descriptor: after each flush of standard output the program waits for a byte from it.
+// GLEANER_FAULT_ECHO is a descriptor: after each flush of text to standard output the program waits for a byte from it.
 // GLEANER_FAULT_THREADS: this many threads can be started, and no more.
 // GLEANER_FAULT_CLOCK: wall time leaps ten years forth or back whenever it is read.
 #define _GNU_SOURCE
@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -74,8 +75,9 @@ int fallocate(int file, int mode, off_t at, off_t size) {
 int fflush(FILE* stream) {
   static int (*next)(FILE*);
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "fflush");
+  const int has_text = stream == stdout && __fpending(stream) > 0;  // the end of the program flushes too
   const int outcome = next(stream);
-  const char* echo = stream == stdout ? getenv("GLEANER_FAULT_ECHO") : NULL;
+  const char* echo = has_text ? getenv("GLEANER_FAULT_ECHO") : NULL;
   char byte;
   while (echo != NULL && read(atoi(echo), &byte, 1) < 0 && errno == EINTR) continue;
   return outcome;

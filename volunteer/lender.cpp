@@ -7,11 +7,9 @@
 #include <asio/post.hpp>
 #include <chrono>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/console/terminal.hpp"
-#include "volunteer/lend/work_record.hpp"
 #include "volunteer/reported_status.hpp"
 #include "volunteer/status_line.hpp"
 

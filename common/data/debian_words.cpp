@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
-#include <string_view>
 
 #include "common/data/word_rule.hpp"
 

@@ -20,7 +20,6 @@ struct PageAsset {
 std::span<const PageAsset> shared_page_assets();
 
 // The file with this path in `own`, else in shared_page_assets(); nullopt when neither has it.
-// there is none.
 std::optional<HttpReply> asset_reply(std::string_view path, std::span<const PageAsset> own);
 
 }  // namespace gleaner

@@ -5,7 +5,6 @@
 // activations and weights overflows a float. A commit changes a weight by at most kDeltaMax
 // (shard_rows.hpp), so weights stay in range for 2^24 rounds, and a second moment is an average of
 // squares far below kStateMax. So no NaN arises, whose bits would differ between processors.
-// squares that are far below kStateMax. So no NaN arises, whose bits differ between processors.
 #pragma once
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/counter_random.hpp"
 #include "common/limits.hpp"
 #include "common/result.hpp"
 

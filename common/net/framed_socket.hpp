@@ -45,7 +45,6 @@ struct FramedSocketLimits {
   // each frame is limited.
   std::shared_ptr<FrameBudget> budget;
   // Limits the memory of frames that wait to be sent. Null: only send_queue_bytes_max applies.
-  // send_queue_bytes_max does.
   std::shared_ptr<FrameBudget> send_budget;
 };
 

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <utility>
 
-#include "common/net/task_group.hpp"
 #include "common/net/tls_context.hpp"
 
 namespace gleaner {

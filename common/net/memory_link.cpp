@@ -7,7 +7,6 @@
 #include <deque>
 #include <new>
 #include <string>
-#include <utility>
 
 #include "common/net/frame.hpp"
 #include "common/net/task_group.hpp"

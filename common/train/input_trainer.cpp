@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <memory>
 #include <utility>
 
 #include "common/limits.hpp"

@@ -385,7 +385,6 @@ inline bool concerns_all(const Event& event) {
 
 // Visits up to `most` entries, each once, while `visit` returns true. Begins behind the key `last`
 // and wraps around. Reads `last` before the first visit, since a visit may change it.
-// it.
 template <typename Map, typename Visit>
 void in_turn(Map& map, const typename Map::key_type& last, std::size_t most, const Visit& visit) {
   auto next = map.upper_bound(last);

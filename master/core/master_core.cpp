@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
-#include "master/core/events.hpp"
 #include "master/core/session.hpp"
 #include "schema/delivery.hpp"
 
@@ -296,7 +293,6 @@ Result<void> MasterCore::receive(SessionId id, SessionState& session, Hello& hel
     // other's session ends by its silence.
     if (process > hello.process) return Error{ErrorCode::kBusy, kSameKey};
     // Two connections of one process may arrive in the wrong order: the old one may be in use.
-    // wrong order.
     outbox_.send(*old, Refusal{ErrorCode::kIdentity, kSameKey, process == hello.process});
     outbox_.close(*old);
     drop_session(*old, "it connected again");

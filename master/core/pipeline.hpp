@@ -111,8 +111,8 @@ class Pipeline {
   Result<void> promise(UnitResult result, RelayId relay, SessionId session, Instant now);
 
   // Takes the sum of these units' gradients, and returns the part that the worker is to add.
-  // all of them are promised by this relay; kProtocol for a gradient that cannot be one. Nothing
-  // changes on an error.
+  // kStaleLease if not all of them are promised by this relay; kProtocol for a gradient that cannot
+  // be one. Nothing changes on an error.
   Result<AddGradientsTask::Part> keep_promise(
       RelayId relay, BatchIndex batch, const std::vector<std::pair<SessionId, UnitId>>& units,
       Bytes gradient);

@@ -82,7 +82,6 @@ class Placement {
   // The shards that the holder has loaded and was not asked to hand over.
   [[nodiscard]] std::vector<ShardId> ready_at(SessionId holder, Layer layer) const;
   // Whether the session owes a result, a commit, an offer, a load or a hand-over.
-  // or handed over.
   [[nodiscard]] bool owes(SessionId id, const SessionState& session) const;
   // -- outstanding work (placement_outstanding.cpp)
   // The outstanding work of the session that is due first. Its deadline counts from when it began:

@@ -110,8 +110,8 @@ class Rounds {
   void count_commit(SessionId id, const SessionState& session);
   // Whether every holder has committed the oldest open round.
   [[nodiscard]] bool is_done_by_all() const;
-  // Takes the receipts of the oldest open round, one a shard. Requires a clear round.
-  // the receipts are forgotten.
+  // Takes the receipts of the oldest open round, one a shard, and forgets them. Requires a clear
+  // round.
   [[nodiscard]] Receipts take_receipts();
   // Ends a stop that would have to wait for room on the disk.
   [[nodiscard]] std::optional<Done> stop_if_full() const;

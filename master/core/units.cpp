@@ -5,7 +5,6 @@
 
 #include "common/limits.hpp"
 #include "master/core/events.hpp"
-#include "master/core/session.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {

@@ -18,11 +18,12 @@ namespace gleaner {
 Result<ResumePoint> read_resume_point(RunStore& run, std::vector<SettledRound> settled);
 
 // To be called before read_resume_point(). Settles what an earlier process left staged. A round
-// had decided is folded. With a hidden layer the rest is dropped, because the gradients of an
-// unfinished round are gone and every shard is needed again for them. Without one, commits that
-// count are kept and returned, as far as the next checkpoint that is to be evaluated.
-// `evaluate_every_epochs`: as in CoreConfig; none without a test set. `on_fold` is called before
-// the fold, `on_damage` when a staged part cannot be read, so that its round is trained again.
+// whose fold that process had decided is folded. With a hidden layer the rest is dropped, because
+// the gradients of an unfinished round are gone and every shard is needed again for them. Without
+// one, commits that count are kept and returned, as far as the next checkpoint that is to be
+// evaluated. `evaluate_every_epochs`: as in CoreConfig; none without a test set. `on_fold` is
+// called before the fold, `on_damage` when a staged part cannot be read, so that its round is
+// trained again.
 Result<std::vector<SettledRound>> settle_staged(RunStore& run,
                                                 std::optional<std::uint32_t> evaluate_every_epochs,
                                                 const std::function<void(RoundIndex)>& on_fold,

@@ -9,7 +9,6 @@ namespace gleaner {
 // A table calls this for each field.
 struct FieldSizer {
   // A field takes at most a word in its struct: a number, or a pointer to words elsewhere.
-  // padded to words.
   static constexpr std::size_t kWordBytes = 8;
   std::size_t bytes = 0;
 

@@ -15,7 +15,7 @@ namespace gleaner {
 // to another folder that was put at the same path meanwhile, and never creates the folder again.
 class HeldFolder {
  public:
-  // kIo unless the folder exists. Errors call it `what` ("the store"), and `remedy` tells the user
+  // kIo unless the folder exists. Errors call it `what` ("the store"), and
   // `remedy` says what to do when it is not in its place.
   static Result<std::shared_ptr<HeldFolder>> open(const std::string& path, const char* what,
                                                   const char* remedy);

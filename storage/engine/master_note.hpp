@@ -31,7 +31,7 @@ class MasterNote {
 // Nullopt when the file is missing or malformed.
 std::optional<RunningMaster> read_master_note(const std::string& store);
 
-// The id of the process that has the store open for writing, if any and if the system tells. Takes
+// The id of the process that has the store open for writing, if any and if the system tells.
 std::optional<int> writer_of(const std::string& store);
 
 }  // namespace gleaner

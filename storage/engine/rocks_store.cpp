@@ -61,7 +61,6 @@ Error held_by_another(const std::string& path) {
 // writer may remove a file after its name is read and before it is opened. A missing table makes
 // the opening fail, but a missing log may not. So the opening counts only if every earlier log
 // still exists afterwards: then its content was read, or was in the tables already.
-// read from it or was in the tables already.
 Result<std::unique_ptr<Store>> open_read_only(const std::string& path) {
   if (auto found = find_store_folder(path); !found) return found.error();
   const rocksdb::DBOptions options = rocks_reading_options();

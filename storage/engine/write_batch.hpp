@@ -46,7 +46,6 @@ class WriteBatch {
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
   // Calls `visitor` for every operation in order, and frees visited memory. Leaves the batch empty.
-  // been visited; leaves the batch empty.
   void consume(const Visitor& visitor);
 
  private:

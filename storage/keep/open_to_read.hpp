@@ -12,8 +12,9 @@ namespace gleaner {
 // Whether the file's name ends in .safetensors.
 bool is_model_file(const std::string& path);
 
-// The run of a model file that `gleaner export` wrote, in memory, at checkpoint 0, with the file's
-// accounts are not in a file.
+// The run of a model file that `gleaner export` wrote, in memory, at checkpoint 0, with the
+// file's configuration, label counts and weights. Optimizer state, history and accounts are not in
+// a file.
 Result<std::unique_ptr<RunStore>> open_exported_run(const std::string& path);
 
 // Opens a store's folder for reading, or a backup without restoring it: FOLDER of the backups (the

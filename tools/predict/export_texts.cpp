@@ -3,7 +3,6 @@
 #include "common/data/word_model.hpp"
 #include "storage/infer/predict_data.hpp"
 #include "storage/keep/model_rows.hpp"
-#include "storage/run_store.hpp"
 #include "tools/cli/report.hpp"
 
 namespace gleaner {

@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "common/model/run_plan.hpp"
 #include "master/see/history_json.hpp"

@@ -9,7 +9,6 @@
 #include "common/data/word_model.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/keep/model_rows.hpp"
-#include "storage/run_store.hpp"
 
 namespace gleaner {
 namespace {

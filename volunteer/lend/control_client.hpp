@@ -19,7 +19,6 @@ namespace gleaner::volunteer {
 std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder);
 
 // Where a client asks, first to last: the same paths, then the path of the machine's service.
-// listens.
 std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder);
 
 // A connection for several requests.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
 #include <sstream>
 
 #include "common/os/process.hpp"

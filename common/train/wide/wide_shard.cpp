@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "common/counter_random.hpp"
-#include "common/limits.hpp"
 #include "common/portable_math.hpp"
 
 namespace gleaner {

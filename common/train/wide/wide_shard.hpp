@@ -44,7 +44,6 @@ struct WideMatch {
 //
 // touch() precedes each change of a row. Once a round, it copies the row as the last commit left
 // it. The copies outlive the commit and allow the same steps back as in OutputRows.
-// far as in OutputRows.
 //
 // Rows are appended in any order, each once, then laid out. One thread at a time; const members:
 // any thread.

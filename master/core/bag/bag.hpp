@@ -100,7 +100,6 @@ class Bag {
   // that may be dead; an idle volunteer may also repeat the work of a slow holder.
   bool take_spare(SessionId id, SessionState& session, RoundIndex end, bool is_idle);
   // The piece that the shard's holder works on, if the store has the rows to repeat it.
-  // volunteer could do the same.
   [[nodiscard]] std::optional<AuditPiece> piece_out(ShardId shard) const;
   // Makes room in the volunteer's memory for one more shard.
   bool make_room(SessionId id, SessionState& session);

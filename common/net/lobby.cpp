@@ -1,7 +1,5 @@
 #include "common/net/lobby.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <asio/steady_timer.hpp>
 #include <chrono>

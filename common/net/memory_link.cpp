@@ -5,7 +5,6 @@
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <deque>
-#include <new>
 #include <string>
 
 #include "common/net/frame.hpp"

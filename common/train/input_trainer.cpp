@@ -1,9 +1,6 @@
 #include "common/train/input_trainer.hpp"
 
-#include <fmt/format.h>
-
 #include <limits>
-#include <utility>
 
 #include "common/limits.hpp"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/limits.hpp"
 #include "master/core/events.hpp"
 #include "schema/versions.hpp"
 

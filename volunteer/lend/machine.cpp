@@ -4,8 +4,8 @@
 #include <ctime>
 #include <sstream>
 
+#include "common/os/priority.hpp"
 #include "common/os/process.hpp"
-#include "common/thread_pool.hpp"
 
 namespace gleaner::volunteer {
 namespace {

@@ -1,7 +1,5 @@
 #include "common/train/wide/wide_shard.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "common/console/terminal.hpp"
-#include "volunteer/reported_status.hpp"
 #include "volunteer/status_line.hpp"
+#include "volunteer/volunteer_status.hpp"
 
 namespace gleaner::volunteer {
 namespace {

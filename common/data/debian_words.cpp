@@ -1,7 +1,5 @@
-#include "common/data/debian_words.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "common/data/word_rule.hpp"

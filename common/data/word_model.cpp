@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "common/data/byte_source.hpp"
-#include "common/data/debian_words.hpp"
+#include "common/data/word_rule.hpp"
 
 namespace gleaner {
 namespace {

@@ -48,7 +48,7 @@ inline constexpr std::size_t kPointsBytes = std::size_t{512} << 10;
 // Chunks of a shard; and parts of a commit or a hand-over.
 inline constexpr std::uint32_t kPartsMax = 1u << 20;
 // Parts of commits that a volunteer sends before the master has stored them: enough for 300 Mbit/s
-// 300 Mbit/s over 50 ms, and the master holds no more, however long its disk takes.
+// over 50 ms, and the master holds no more, however long its disk takes.
 inline constexpr std::uint32_t kCommitPartsInFlight = 16;
 // Volunteers that have gone, in a status.
 inline constexpr std::uint32_t kDeparturesMax = 16;

@@ -60,7 +60,7 @@ class Entrance {
   [[nodiscard]] const std::string& where() const { return where_; }
 
   // Bans a volunteer whose answers were false, and logs the suspension of its invite. Requires
-  // Requires is_open().
+  // is_open().
   void keep_out(const KeyId& key, InviteId invite, const std::string& name,
                 const std::string& what);
 

@@ -8,8 +8,9 @@
 namespace gleaner {
 
 // As many of `test_examples` as are scored exactly in a tenth of the work of the training between
-// or all. `label_entries`: true labels of all training examples together. `every_epochs` is as in
-// the configuration; 0: only at the end. Pure arithmetic.
+// two evaluations, at least 1,000, or all where there are fewer. `label_entries`: true labels of
+// all training examples together. `every_epochs` is as in the configuration; 0: only at the end.
+// Pure arithmetic.
 //
 // It counts work instead of time: the evaluations decide when a run ends early and which checkpoint
 // is best, and a machine's speed must not change that.

@@ -57,7 +57,7 @@ class Farewell {
   [[nodiscard]] Goodbye answer(const Message& first);
 
   // Runs `io` until all lately lost volunteers have come back, somebody asks to end, or `most` has
-  // end, or `most` has passed. The console says so, if there is anybody to wait for.
+  // passed. The console says so, if there is anybody to wait for.
   void wait(asio::io_context& io, Millis most, const bool& is_asked_to_end, Console& console);
 
  private:

@@ -29,7 +29,7 @@ class Fallback {
   explicit Fallback(Millis patience) : patience_(patience) {}
 
   // To be called a few times a second with the number of other connected volunteers. Returns
-  // Returns whether the master's own is to take part from now on.
+  // whether the master's own is to take part from now on.
   bool observe(std::uint32_t others, Instant now) {
     const bool wants_change = (others == 0) != takes_part_;
     if (!wants_change) {
@@ -87,7 +87,6 @@ class InProcessVolunteers {
 
   // Starts the volunteers of `run.local`.
   void start();
-  // Starts the referee, which stays until the end. A second call does nothing.
   // Starts the referee, which stays until the end. A second call does nothing.
   void start_referee();
   // To be called a few times a second: starts and ends the fallback of `run.fallback_local_s`.

@@ -84,7 +84,6 @@ Result<void> check(const VolunteerConfig& config);
 volunteer::Rules lending_rules(const VolunteerConfig& config);
 
 // The volunteer's offer to the master: configured values, otherwise the machine's.
-// The volunteer's offer: the configuration's word, else the machine's.
 struct VolunteerOffer {
   std::string name;  // printable, at most kNameBytesMax
   std::uint32_t threads = 1;

@@ -3,7 +3,7 @@
 //
 // The cache cannot make training fail. An example that the disk does not take is not kept, and a
 // damaged one is forgotten. Every record has a checksum; a process may be killed at any byte. One
-// One process at a time writes a file; a second one, and one whose file cannot be used, keeps its
+// process at a time writes a file; a second one, and one whose file cannot be used, keeps its
 // points in memory under the same bound. One owner; not thread-safe. README.md has the bytes.
 #pragma once
 

@@ -27,7 +27,6 @@ class OutputLayer {
   OutputLayer(const ShardContext& context, ThreadPool& pool, std::span<ShardScratch> scratch);
 
   // Holds these loaded shards, ascending. They must outlive the layer or live until the next call.
-  // Holds these loaded shards, ascending. They must outlive the layer or live until the next call.
   void hold(std::span<OutputShard* const> shards);
 
   // Notes that hash codes have changed: the tables are rebuilt before the next step.

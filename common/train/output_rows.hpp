@@ -63,7 +63,7 @@ class OutputRows {
   void commit_row(std::uint32_t row, SparseUpdate& update, const Kernels& kernels);
 
   // The touched rows, in at least one part. `append_codes(row, part)` appends a row's `codes` hash
-  // row's `codes` codes and whether they are stale.
+  // codes and whether they are stale.
   template <typename AppendCodes>
   [[nodiscard]] std::vector<ShardRows> touched_parts(std::size_t codes,
                                                      const AppendCodes& append_codes) const {

@@ -167,7 +167,6 @@ class OutputShard {
   [[nodiscard]] bool step_back(std::uint32_t commits);
 
   // The digest of the shard at its last commit, equal to the store's. Requires no touched row.
-  // The digest of the shard at its last commit, equal to the store's. Requires no touched row.
   [[nodiscard]] ShardDigest digest() const { return rows_.digest(shard_); }
 
   // The rows touched since the last commit, in at least one part.

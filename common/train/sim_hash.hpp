@@ -66,7 +66,6 @@ class SimHash {
 class RowCodes {
  public:
   // Rows have hash codes only in a run that samples by LSH. Uses the machine's fastest kernels.
-  // Rows have hash codes only in a run that samples by LSH. Uses the machine's fastest kernels.
   explicit RowCodes(const ModelConfig& config);
 
   // `values` has `row_width` floats per row, the first H of which are its weights. Returns

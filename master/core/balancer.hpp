@@ -42,7 +42,7 @@ class Receivers {
   Receivers(std::span<const Holder> holders, std::uint32_t shards);
 
   // Gives a shard to a holder other than `without`, and returns the holder's position. Nullopt when
-  // when none has room.
+  // none has room.
   std::optional<std::size_t> take(std::optional<SessionId> without = {});
 
  private:

@@ -68,7 +68,6 @@ class Placement {
   // The number of its shadowed output shards that the session may take over.
   [[nodiscard]] std::uint32_t room_to_take_over(SessionId id) const;
   // Whether the shadow's holder could go on with the shard from where the shadow stands.
-  // Whether the shadow's holder could go on with the shard from where the shadow stands.
   [[nodiscard]] bool can_take_over(ShardId shard) const;
   // Whether a free shard waits for its shadow's holder to take it over.
   [[nodiscard]] bool is_on_standby(ShardId shard) const;
@@ -154,7 +153,6 @@ class Placement {
   // The table in which the session holds the lease; null when the session holds no such lease.
   [[nodiscard]] LeaseTable* table_of(const LeaseRef& lease, SessionId id);
   void begin_input(ShardId shard, SessionState& session, BatchIndex next_batch);
-  // Chunks of a shard as of a checkpoint; 0 where every row follows from the configuration.
   // Chunks of a shard as of a checkpoint; 0 where every row follows from the configuration.
   [[nodiscard]] std::uint32_t base_chunks(ShardId shard, RoundIndex base_round) const;
   [[nodiscard]] std::uint32_t rows_per_chunk(ShardId shard) const;

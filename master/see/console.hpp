@@ -30,7 +30,6 @@ class Console : public LogSink {
   // wait changes.
   void update(const RunProgress& run);
   // After RunFinished, RunStopped or RunFailed updates are ignored, and JSON events too.
-  // After RunFinished, RunStopped or RunFailed updates are ignored, and JSON events too.
   void event(const RunEvent& event);
 
   // `listener` gets every event, log lines too, before it is shown or left out. May be empty.

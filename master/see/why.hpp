@@ -10,7 +10,7 @@
 namespace gleaner {
 
 // One or two short sentences: what the run is doing, why it stands still where it does, and until
-// and until when. Names of peers are made printable.
+// when. Names of peers are made printable.
 std::string headline(const RunStatus& status);
 
 // Explains the state of `about`: "run", a shard's number, or a volunteer's name. kInvalidArgument

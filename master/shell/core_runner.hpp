@@ -39,7 +39,6 @@ class CoreRunner {
     // not see. May be empty.
     std::function<void(RunStatus&, const Standing& standing)> on_status{};
     // Completes and signs the core's thanks for a volunteer's work. If empty, nobody is thanked.
-    // Completes and signs the core's thanks for a volunteer's work. If empty, nobody is thanked.
     std::function<void(Goodbye&, const Standing& standing)> on_goodbye{};
     // Decides on the first message of a network connection: the standing under which it takes part,
     // or the answer after which it ends. Required for receive().

@@ -29,7 +29,6 @@ class RocksBulkWriter {
   const rocksdb::Status& put(Table table, ByteView key, ByteView value);
   const rocksdb::Status& erase(Table table, ByteView key);
   // When it returns ok, the batch is in the database and durable, as is everything written before.
-  // When it returns ok, the batch is in the database and durable, as is everything written before.
   const rocksdb::Status& finish();
 
   // Removes the unfinished files of a killed process.

@@ -4,7 +4,7 @@
 //
 // Output shards are read at first use and kept in memory up to a bound; other shards are read again
 // for every batch, so that memory does not grow with the number of labels. Wide rows are all kept,
-// rows are all kept, since their index is. One thread at a time; loops run on the pool.
+// since their index is. One thread at a time; loops run on the pool.
 #pragma once
 
 #include <cstdint>

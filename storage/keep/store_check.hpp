@@ -68,7 +68,7 @@ struct CheckedRun {
 };
 
 // A stored row whose record is valid. Only the digest over all of the shard's rows shows whether it
-// shard's rows together can tell.
+// is the row that was folded.
 struct CheckedRow {
   ShardId shard{};
   std::uint32_t row = 0;

@@ -18,7 +18,7 @@ struct PredictLayout {
 const char* true_mark(TextStyle style);
 
 // Lines, then an empty one: the example's name, its strongest features, the predicted labels (true
-// true ones among them marked, and the true ones missed.
+// ones marked), and the true labels missed.
 std::string prediction_text(const Prediction& prediction, const PredictNames& names,
                             const PredictLayout& layout);
 

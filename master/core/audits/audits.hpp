@@ -105,7 +105,6 @@ class Audits {
   [[nodiscard]] bool is_auditor(SessionId id) const { return by_auditor_.contains(id); }
 
   // Key and name of the auditor that confirmed the commit. Zero when the commit was excused.
-  // Key and name of the auditor that confirmed the commit. Zero when the commit was excused.
   [[nodiscard]] std::pair<KeyId, std::string> auditor_of(RoundIndex round, ShardId shard) const;
   // Evaluation units confirmed since the last call.
   [[nodiscard]] std::vector<AuditedPiece> take_evaluations();

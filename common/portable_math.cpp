@@ -1,8 +1,5 @@
 #include "common/portable_math.hpp"
 
-#include <bit>
-#include <cstdint>
-
 namespace gleaner {
 namespace {
 

@@ -1,7 +1,5 @@
 #include "common/text.hpp"
 
-#include <cstdint>
-
 namespace gleaner {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/net/connect.hpp"
-#include "common/net/tcp_link.hpp"
 #include "common/os/process.hpp"
 #include "master/door/advertised_host.hpp"
 

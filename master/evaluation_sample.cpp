@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "common/model/run_plan.hpp"
-
 namespace gleaner {
 namespace {
 

@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/console/terminal.hpp"

@@ -7,7 +7,6 @@
 #include <asio/signal_set.hpp>
 #include <chrono>
 #include <csignal>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>

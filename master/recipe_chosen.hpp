@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/data/packed_dataset.hpp"
@@ -19,7 +21,27 @@ RecipeChosen recipe_chosen(const MasterConfig& config, const std::vector<RecipeC
 
 // Inputs of a recipe: the figures of the data; and the keys that `config` fixes, with the hidden
 // layer's width in effect.
-DatasetFacts facts_of(const PackedDataset& train);
-RecipeRequest recipe_request(const MasterConfig& config, std::optional<std::uint32_t> hidden);
+inline DatasetFacts facts_of(const PackedDataset& train) {
+  const PackedSummary& summary = train.summary();
+  DatasetFacts facts;
+  facts.points = train.points();
+  facts.features = train.features();
+  facts.labels = train.labels();
+  const auto points = static_cast<double>(train.points());
+  facts.labels_per_point = static_cast<double>(summary.label_entries) / points;
+  facts.features_per_point = static_cast<double>(summary.feature_entries) / points;
+  return facts;
+}
+
+inline RecipeRequest recipe_request(const MasterConfig& config,
+                                    std::optional<std::uint32_t> hidden) {
+  const ModelOverrides& set = config.model;
+  return {config.recipe,
+          set.get(&ModelConfig::epochs),
+          set.get(&ModelConfig::batch_examples),
+          set.get(&ModelConfig::staleness),
+          hidden,
+          config.commit_share};
+}
 
 }  // namespace gleaner

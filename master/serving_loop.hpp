@@ -1,8 +1,11 @@
 // Long work after the training, while the I/O thread goes on serving the console.
 #pragma once
 
+#include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <asio/signal_set.hpp>
+#include <asio/thread_pool.hpp>
 #include <functional>
 
 namespace gleaner {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "common/limits.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
 #include "common/work/bit_stream.hpp"

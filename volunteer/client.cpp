@@ -1,6 +1,5 @@
 #include "volunteer/client.hpp"
 
-#include <new>
 #include <utility>
 
 #include "schema/wire/codec.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <new>
-#include <type_traits>
 #include <utility>
 
 #include "common/os/process.hpp"

@@ -4,7 +4,6 @@
 #include <system_error>
 #include <vector>
 
-#include "common/access/key_pair.hpp"
 #include "common/os/process.hpp"
 #include "common/time.hpp"
 #include "common/train/kernels.hpp"

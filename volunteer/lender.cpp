@@ -7,13 +7,11 @@
 #include <asio/post.hpp>
 #include <chrono>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/console/terminal.hpp"
-#include "volunteer/lend/work_record.hpp"
-#include "volunteer/reported_status.hpp"
 #include "volunteer/status_line.hpp"
+#include "volunteer/volunteer_status.hpp"
 
 namespace gleaner::volunteer {
 namespace {

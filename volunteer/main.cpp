@@ -26,9 +26,9 @@
 #include "volunteer/lend/schedule.hpp"
 #include "volunteer/lend/verbs.hpp"
 #include "volunteer/lender.hpp"
-#include "volunteer/reported_status.hpp"
 #include "volunteer/status_line.hpp"
 #include "volunteer/threaded_client.hpp"
+#include "volunteer/volunteer_status.hpp"
 
 namespace gleaner::volunteer {
 namespace {

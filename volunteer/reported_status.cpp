@@ -1,11 +1,10 @@
-#include "volunteer/reported_status.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "volunteer/lend/work_record.hpp"
+#include "volunteer/volunteer_status.hpp"
 
 namespace gleaner {
 namespace {

@@ -47,4 +47,11 @@ std::string status_news(const VolunteerStatus& status);
 // {"event":"status","activity":"training",...} without a newline.
 std::string status_json(const VolunteerStatus& status);
 
+// `master` is HOST:PORT; `memory_bytes` are the shards' bytes.
+VolunteerStatus status_of(const volunteer::Snapshot& snapshot, const std::string& master,
+                          std::uint64_t memory_bytes);
+
+// "finished: thank you, 3 h 12 min, 41,000 examples checked".
+std::string thanks_text(const volunteer::Service& service);
+
 }  // namespace gleaner

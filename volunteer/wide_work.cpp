@@ -6,8 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "common/limits.hpp"
-
 namespace gleaner::volunteer {
 namespace {
 

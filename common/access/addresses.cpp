@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
-#include <string_view>
 
 #include "common/access/key_pair.hpp"
 #include "common/bytes.hpp"

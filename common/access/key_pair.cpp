@@ -12,7 +12,6 @@
 #include "common/access/secret_file.hpp"
 #include "common/bytes.hpp"
 #include "common/os/process.hpp"
-#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

@@ -3,9 +3,7 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
-#include <array>
 
-#include "common/bytes.hpp"
 #include "common/ids.hpp"
 
 namespace gleaner {

@@ -1,7 +1,5 @@
 #include "common/console/terminal.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 

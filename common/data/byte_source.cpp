@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
-#include <vector>
 
 namespace gleaner {
 namespace {

@@ -1,10 +1,6 @@
-#include "common/data/debian_words.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <map>
-#include <string_view>
 
 #include "common/data/word_rule.hpp"
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "common/limits.hpp"
 

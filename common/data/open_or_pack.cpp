@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "common/data/packed_cache.hpp"
 #include "common/data/packed_writer.hpp"
 
 namespace gleaner {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/data/atomic_file.hpp"
 #include "common/data/packed_dataset.hpp"
@@ -36,5 +37,13 @@ Result<void> check_limits(const PackedDataset& dataset, const TextOptions& text)
 // Packs the text file `source` into `target`, together with `key`.
 Result<void> pack_text(const std::string& source, const std::string& target, const std::string& key,
                        const PackOptions& options, AtomicFile::Existing existing);
+
+// Identifies the state of the text file (size, time of change, inode) and the options that shape
+// the packed form. A few lines of text.
+Result<std::string> source_key(const std::string& path, const PackOptions& options);
+
+// Paths of the cache, in the order of search: beside the text file (unless its folder is marked
+// read-only), then in the user's cache folder; or only in options.cache_dir.
+std::vector<std::string> cache_candidates(const std::string& path, const PackOptions& options);
 
 }  // namespace gleaner

@@ -1,5 +1,3 @@
-#include "common/data/packed_cache.hpp"
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -8,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "common/data/open_or_pack.hpp"
 #include "common/data/packed_format.hpp"
 
 namespace gleaner {

@@ -8,13 +8,10 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 
 #include "common/data/byte_source.hpp"
-#include "common/data/debian_words.hpp"
 #include "common/data/word_rule.hpp"
 
 namespace gleaner {

@@ -9,14 +9,11 @@
 #include <unicode/utext.h>
 #include <unicode/uversion.h>
 
-#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <set>
 #include <utility>
 #include <vector>
-
-#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

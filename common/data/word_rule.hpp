@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -71,5 +72,10 @@ void for_each_word(const WordRule& rule, std::string_view text,
 
 // The version of ICU's dictionaries, such as "72.1".
 std::string icu_version();
+
+// The words of a Debian package, e.g. "name python3", with their weights before rarity. A data set
+// of tools/dataset/debian.py has more words, which a text does not contain: section, tags,
+// maintainer.
+std::map<std::string, double> debian_words(std::string_view name, std::string_view description);
 
 }  // namespace gleaner

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "common/http/http_calls.hpp"
-#include "common/result.hpp"
 #include "common/thread_pool.hpp"
 
 namespace gleaner {

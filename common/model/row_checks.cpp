@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/model/shard_rows.hpp"
 #include "common/portable_math.hpp"
 
 namespace gleaner {

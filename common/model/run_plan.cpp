@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/counter_random.hpp"
-#include "common/limits.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -75,11 +73,6 @@ std::uint32_t RunPlan::lag(BatchIndex batch) const {
   if (staleness_rise_ == 0) return staleness_;
   const std::uint64_t risen = 1 + batch / staleness_rise_;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(staleness_, risen));
-}
-
-BatchIndex RunPlan::lag_end(BatchIndex batch) const {
-  if (lag(batch) == staleness_) return batch_count();
-  return std::min(batch_count(), (batch / staleness_rise_ + 1) * staleness_rise_);
 }
 
 BatchIndex RunPlan::applied_before(BatchIndex batch) const {

@@ -67,8 +67,6 @@ class RunPlan {
 
   // The lag of `batch`: `staleness`, or less while the lag still rises.
   [[nodiscard]] std::uint32_t lag(BatchIndex batch) const;
-  // The first later batch with another lag; batch_count() when there is none.
-  [[nodiscard]] BatchIndex lag_end(BatchIndex batch) const;
 
   // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch): all
   // before batch - lag(batch), and all of earlier rounds. The lag is fixed instead of

@@ -1,6 +1,5 @@
 #include "common/model/shard_map.hpp"
 
-#include "common/counter_random.hpp"
 #include "common/limits.hpp"
 #include "common/result.hpp"
 

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "common/counter_random.hpp"
-#include "common/portable_math.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -1,13 +1,10 @@
 #include "common/net/lobby.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <utility>
 
-#include "common/net/task_group.hpp"
 #include "common/net/tls_context.hpp"
 
 namespace gleaner {

@@ -5,9 +5,7 @@
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <deque>
-#include <new>
 #include <string>
-#include <utility>
 
 #include "common/net/frame.hpp"
 #include "common/net/task_group.hpp"

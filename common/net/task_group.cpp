@@ -4,7 +4,6 @@
 #include <asio/cancellation_signal.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/system_error.hpp>
 #include <cstdint>
 #include <exception>

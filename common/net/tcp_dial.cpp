@@ -9,7 +9,6 @@
 
 #include "common/net/connect.hpp"
 #include "common/net/tcp_link.hpp"
-#include "common/net/tls_context.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,15 +1,12 @@
 #include "common/net/tcp_link.hpp"
 
-#include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "common/net/frame.hpp"
-#include "common/net/task_group.hpp"
 
 namespace gleaner {
 namespace {

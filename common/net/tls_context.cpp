@@ -5,8 +5,6 @@
 
 #include <memory>
 
-#include "common/result.hpp"
-
 namespace gleaner {
 namespace {
 

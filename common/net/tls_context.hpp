@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "common/access/key_pair.hpp"
-#include "common/result.hpp"
 
 namespace gleaner {
 

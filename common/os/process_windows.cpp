@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 
 #include "common/os/process.hpp"
 #include "common/os/windows_text.hpp"

@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/result.hpp"
-#include "common/settings/settings_value.hpp"
-
 namespace gleaner {
 namespace {
 

@@ -3,9 +3,7 @@
 
 #include <utility>
 
-#include "common/result.hpp"
 #include "common/settings/settings.hpp"
-#include "common/settings/settings_value.hpp"
 #include "common/settings/wrapped_text.hpp"
 
 namespace gleaner {

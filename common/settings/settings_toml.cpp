@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "common/settings/settings.hpp"
-#include "common/settings/settings_value.hpp"
 
 namespace gleaner {
 namespace {

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <string_view>
 #include <system_error>
 
 #include "common/host_port.hpp"

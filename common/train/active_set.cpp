@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "common/counter_random.hpp"
-#include "common/limits.hpp"
 #include "common/result.hpp"
-#include "common/train/hash_table.hpp"
 
 namespace gleaner {
 namespace {

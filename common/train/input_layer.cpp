@@ -11,10 +11,8 @@
 #include "common/model/row_checks.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
-#include "common/result.hpp"
 #include "common/train/aligned_vector.hpp"
 #include "common/train/input_shard.hpp"
-#include "common/train/kernels.hpp"
 #include "common/train/prepared_examples.hpp"
 
 namespace gleaner {

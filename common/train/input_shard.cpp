@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "common/limits.hpp"
-#include "common/model/shard_rows.hpp"
-#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,10 +1,6 @@
 #include "common/train/input_trainer.hpp"
 
-#include <fmt/format.h>
-
 #include <limits>
-#include <memory>
-#include <utility>
 
 #include "common/limits.hpp"
 

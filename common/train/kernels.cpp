@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "common/result.hpp"
-
 #if defined(GLEANER_X86_KERNELS)
 #include <cpuid.h>
 #endif

@@ -1,9 +1,6 @@
 // Kernels for AVX2, FMA and F16C. Sixteen lanes are two registers.
 #include <immintrin.h>
 
-#include <cstddef>
-#include <cstdint>
-
 #include "common/train/kernels.hpp"
 #include "common/train/vec256.hpp"
 

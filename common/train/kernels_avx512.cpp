@@ -1,9 +1,6 @@
 // Kernels for AVX-512 F, BW, DQ and VL. Sixteen lanes are one register.
 #include <immintrin.h>
 
-#include <cstddef>
-#include <cstdint>
-
 #include "common/train/kernels.hpp"
 #include "common/train/vec256.hpp"
 

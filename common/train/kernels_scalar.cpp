@@ -1,8 +1,6 @@
 // Portable kernels: the reference for all levels, and the only level of other architectures.
 #include <bit>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 
 #include "common/exact_fma.hpp"
 #include "common/portable_math.hpp"

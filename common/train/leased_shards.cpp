@@ -1,9 +1,6 @@
 #include "common/train/leased_shards.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <utility>
 
 #include "common/model/row_checks.hpp"
 

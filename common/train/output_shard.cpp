@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "common/limits.hpp"
-#include "common/model/shard_rows.hpp"
-#include "common/result.hpp"
 #include "common/work/quantized_activations.hpp"
 #include "common/work/quantized_gradient.hpp"
 

@@ -4,21 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "common/limits.hpp"
 #include "common/model/row_checks.hpp"
-#include "common/model/run_plan.hpp"
 #include "common/train/exact_top.hpp"
 #include "common/train/kernels.hpp"
-#include "common/train/leased_shards.hpp"
 #include "common/train/output_layer.hpp"
 #include "common/train/output_shard.hpp"
 #include "common/train/sim_hash.hpp"
-#include "common/work/quantized_activations.hpp"
 #include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {

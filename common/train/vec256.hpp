@@ -3,7 +3,6 @@
 
 #include <immintrin.h>
 
-#include <cstddef>
 #include <cstdint>
 
 #include "common/train/kernels.hpp"

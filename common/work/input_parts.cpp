@@ -5,11 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/bytes.hpp"
 #include "common/limits.hpp"
-#include "common/result.hpp"
 #include "common/work/bit_stream.hpp"
-#include "common/work/quantized_activations.hpp"
 #include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {

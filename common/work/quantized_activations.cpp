@@ -7,9 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "common/bytes.hpp"
 #include "common/limits.hpp"
-#include "common/result.hpp"
 #include "common/work/bit_stream.hpp"
 
 namespace gleaner {

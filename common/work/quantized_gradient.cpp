@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "common/bytes.hpp"
-#include "common/result.hpp"
 #include "common/work/bit_stream.hpp"
 
 namespace gleaner {

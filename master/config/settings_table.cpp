@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/host_port.hpp"
 #include "common/limits.hpp"
 #include "common/model/model_fields.hpp"
 #include "master/config/config.hpp"

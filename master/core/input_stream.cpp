@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/limits.hpp"
-#include "common/result.hpp"
 #include "common/work/input_parts.hpp"
 
 namespace gleaner {

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
-#include "master/core/events.hpp"
 #include "master/core/session.hpp"
 #include "schema/delivery.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "common/result.hpp"
 #include "common/work/quantized_gradient.hpp"
 
 namespace gleaner {

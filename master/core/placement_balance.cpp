@@ -6,7 +6,6 @@
 
 #include "common/order_statistics.hpp"
 #include "common/text.hpp"
-#include "master/core/balancer.hpp"
 #include "master/core/placement.hpp"
 
 namespace gleaner {

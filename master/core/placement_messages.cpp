@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "common/model/row_checks.hpp"
 #include "common/text.hpp"
-#include "master/core/lease_table.hpp"
 #include "master/core/placement.hpp"
 #include "master/core/session.hpp"
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/model/row_checks.hpp"
-#include "master/core/lease_table.hpp"
 #include "master/core/session.hpp"
 
 namespace gleaner {

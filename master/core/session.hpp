@@ -43,7 +43,25 @@ enum class Obligation : std::uint8_t {
 };
 
 // The obligation as words that follow "did not": "load a shard".
-const char* what_of(Obligation obligation);
+inline const char* what_of(Obligation obligation) {
+  switch (obligation) {
+    case Obligation::kHello:
+      return "introduce itself";
+    case Obligation::kHeartbeat:
+      return "say a word";
+    case Obligation::kOffer:
+      return "offer the shards that it kept";
+    case Obligation::kLoad:
+      return "load a shard";
+    case Obligation::kUnit:
+      return "answer a unit";
+    case Obligation::kCommit:
+      return "commit a shard";
+    case Obligation::kHandOver:
+      return "hand a shard over";
+  }
+  return "";
+}
 
 // An obligation that has begun.
 struct OutstandingWork {

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <utility>
 
-#include "common/limits.hpp"
 #include "common/text.hpp"
 #include "schema/versions.hpp"
 

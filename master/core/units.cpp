@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/limits.hpp"
 #include "master/core/events.hpp"
-#include "master/core/session.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "common/access/key_pair.hpp"
 #include "common/result.hpp"
 #include "master/door/access_book.hpp"
 

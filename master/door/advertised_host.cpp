@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "common/machine_facts.hpp"
-#include "master/door/machine_addresses.hpp"
 
 namespace gleaner {
 namespace {

@@ -36,4 +36,12 @@ struct AdvertisedHost {
 AdvertisedHost advertised_host(const std::string& advertise, const HostPort& listens,
                                const MachineHosts& machine);
 
+// Addresses of the interfaces that are up, as text, without loopback and link-local ones: IPv4
+// first, and of each kind the one first by which this machine reaches other networks.
+std::vector<std::string> machine_addresses();
+
+// The addresses of a name, or of an address in numbers, as this machine looks them up; empty when
+// unknown. Blocks: for start-up.
+std::vector<std::string> addresses_of(const std::string& host);
+
 }  // namespace gleaner

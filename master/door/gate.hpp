@@ -3,7 +3,6 @@
 // seldom, so that the I/O thread waits for it.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>

@@ -1,5 +1,3 @@
-#include "master/door/machine_addresses.hpp"
-
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -11,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+
+#include "master/door/advertised_host.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "common/text.hpp"
-#include "common/time.hpp"
 #include "master/see/progress_text.hpp"
 
 namespace gleaner {

@@ -1,9 +1,8 @@
-#include "master/see/history_json.hpp"
-
 #include <limits>
 #include <utility>
 
 #include "master/see/json_values.hpp"
+#include "master/see/view_json.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,11 +1,10 @@
-#include "master/see/holders_json.hpp"
-
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "master/see/json_values.hpp"
 #include "master/see/status_words.hpp"
+#include "master/see/view_json.hpp"
 
 namespace gleaner {
 namespace {

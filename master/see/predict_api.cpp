@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "storage/infer/annif.hpp"
-#include "storage/infer/questions.hpp"
 
 namespace gleaner {
 namespace {

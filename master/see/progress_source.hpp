@@ -2,7 +2,6 @@
 // parameter. I/O thread only.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-#include <variant>
-
 #include "common/access/addresses.hpp"
 #include "common/time.hpp"
 

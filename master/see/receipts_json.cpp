@@ -1,11 +1,10 @@
-#include "master/see/receipts_json.hpp"
-
 #include <map>
 #include <string_view>
 #include <vector>
 
 #include "common/access/standing.hpp"
 #include "master/see/json_values.hpp"
+#include "master/see/view_json.hpp"
 
 namespace gleaner {
 

@@ -7,9 +7,6 @@
 #include <limits>
 
 #include "master/see/event_json.hpp"
-#include "master/see/history_json.hpp"
-#include "master/see/holders_json.hpp"
-#include "master/see/receipts_json.hpp"
 #include "master/see/view_json.hpp"
 
 namespace gleaner {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 
 #include "common/time.hpp"
 #include "storage/engine/store_folder.hpp"

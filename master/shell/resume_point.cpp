@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
 
 namespace gleaner {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "common/bytes.hpp"
-#include "common/limits.hpp"
 #include "common/result.hpp"
 #include "schema/compact_lists.hpp"
 

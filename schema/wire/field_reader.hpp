@@ -4,8 +4,6 @@
 
 #include <capnp/list.h>
 
-#include <utility>
-
 #include "common/text.hpp"
 #include "schema/wire/tables.hpp"
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "storage/engine/rocks_bulk_writer.hpp"
-#include "storage/engine/rocks_tables.hpp"
 #include "storage/engine/store_folder.hpp"
 
 namespace gleaner {

@@ -9,9 +9,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "common/result.hpp"
 #include "storage/engine/held_folder.hpp"
 #include "storage/engine/rocks_options.hpp"
 #include "storage/engine/rocks_store.hpp"
@@ -82,5 +84,14 @@ class RocksStore : public Store {
   Families families_;  // by table, then the default one
   bool has_failed_ = false;
 };
+
+// `families` by table.
+std::vector<TableSpace> rocks_space(rocksdb::DB& database,
+                                    std::span<rocksdb::ColumnFamilyHandle* const> families);
+
+// Reads these table files completely: data, index and filter. One error per damaged file. The
+// store's writer may have merged a missing file into others.
+std::vector<Error> check_table_files(const std::string& path, const std::vector<std::string>& names,
+                                     rocksdb::Env& env = *rocksdb::Env::Default());
 
 }  // namespace gleaner

@@ -4,14 +4,12 @@
 #include <rocksdb/db.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "common/result.hpp"
 #include "storage/engine/rocks_database.hpp"
 #include "storage/engine/rocks_options.hpp"
-#include "storage/engine/rocks_tables.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,5 +1,3 @@
-#include "storage/engine/rocks_tables.hpp"
-
 #include <fmt/format.h>
 #include <rocksdb/metadata.h>
 #include <rocksdb/sst_file_reader.h>
@@ -8,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "storage/engine/rocks_database.hpp"
 #include "storage/engine/rocks_options.hpp"
 
 namespace gleaner {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/limits.hpp"
-#include "common/text.hpp"
 
 namespace gleaner {
 namespace {

@@ -19,7 +19,6 @@
 #include "common/time.hpp"
 #include "storage/infer/answering_model.hpp"
 #include "storage/infer/predict_data.hpp"
-#include "storage/infer/questions.hpp"
 
 namespace gleaner {
 

@@ -9,7 +9,7 @@
 
 #include "common/model/run_plan.hpp"
 #include "storage/keep/store_check.hpp"
-#include "storage/record.hpp"
+#include "storage/keys.hpp"
 
 namespace gleaner {
 namespace {

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "common/model/model_fields.hpp"
-#include "common/model/run_plan.hpp"
 #include "schema/versions.hpp"
 #include "storage/keep/store_check.hpp"
 #include "storage/record.hpp"

@@ -5,7 +5,7 @@
 
 #include "common/model/run_plan.hpp"
 #include "storage/keep/store_check.hpp"
-#include "storage/record.hpp"
+#include "storage/keys.hpp"
 #include "storage/staged_commits.hpp"
 
 namespace gleaner {

@@ -2,6 +2,7 @@
 // touched, in constant memory. One thread at a time.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "common/data/name_table.hpp"
+#include "common/ids.hpp"
+#include "common/model/shard_map.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
@@ -54,5 +57,17 @@ class Distribution {
   std::vector<double> values_;
   bool is_sorted_ = false;
 };
+
+// Euclidean length.
+inline double norm(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += double{value} * double{value};
+  return std::sqrt(sum);
+}
+
+// Weights of a row, without an output row's bias.
+inline std::span<const float> weights_of(const ShardMap& map, ShardId shard, const ModelRow& row) {
+  return map.is_output(shard) ? row.values.first(row.values.size() - 1) : row.values;
+}
 
 }  // namespace gleaner

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "common/time.hpp"
-#include "master/see/history_json.hpp"
+#include "master/see/view_json.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
 

@@ -13,12 +13,10 @@
 #include "common/net/task_group.hpp"
 #include "common/net/tcp_link.hpp"
 #include "common/net/tls_context.hpp"
-#include "common/result.hpp"
 #include "master/door/access_file.hpp"
 #include "schema/delivery.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/codec.hpp"
-#include "storage/engine/master_note.hpp"
 #include "tools/cli/store_access.hpp"
 
 namespace gleaner {

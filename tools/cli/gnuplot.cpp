@@ -77,10 +77,6 @@ Result<std::string> picture_of(const std::string& script) {
 
 }  // namespace
 
-bool is_picture_name(std::string_view path) {
-  return path.ends_with(".svg") || path.ends_with(".png");
-}
-
 std::string gnuplot_quoted(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) {

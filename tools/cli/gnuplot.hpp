@@ -9,9 +9,6 @@
 
 namespace gleaner {
 
-// Whether `path` ends in .svg or .png.
-bool is_picture_name(std::string_view path);
-
 // `text` as a string constant for gnuplot, with every special character quoted.
 std::string gnuplot_quoted(std::string_view text);
 

@@ -5,10 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 
-#include "common/result.hpp"
 #include "storage/engine/master_note.hpp"
 
 namespace gleaner {

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
-#include <string>
 #include <system_error>
 
 #include "tools/cli/verbs.hpp"

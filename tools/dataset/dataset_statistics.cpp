@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <numeric>
 
 #include "common/console/terminal.hpp"

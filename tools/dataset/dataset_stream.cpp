@@ -1,6 +1,5 @@
 #include "tools/dataset/dataset_stream.hpp"
 
-#include "common/data/packed_dataset.hpp"
 #include "tools/cli/console.hpp"
 
 namespace gleaner {

@@ -1,7 +1,6 @@
 #include "tools/dataset/tag_forms.hpp"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 namespace gleaner {

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "common/console/terminal.hpp"
 #include "common/counter_random.hpp"
@@ -15,7 +14,6 @@
 #include "storage/engine/memory_store.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/keep/initial_model.hpp"
-#include "storage/run_store.hpp"
 #include "volunteer/executor.hpp"
 
 namespace gleaner {

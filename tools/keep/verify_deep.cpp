@@ -21,7 +21,6 @@
 #include "storage/keep/initial_model.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 #include "storage/keep/wide_start.hpp"
-#include "storage/run_store.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/keep/retraining.hpp"

@@ -15,7 +15,6 @@
 #include "common/access/addresses.hpp"
 #include "common/access/secret_file.hpp"
 #include "common/host_port.hpp"
-#include "common/result.hpp"
 #include "common/settings/settings_value.hpp"
 #include "master/config/config.hpp"
 #include "tools/cli/report.hpp"

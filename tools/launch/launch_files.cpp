@@ -2,10 +2,7 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <string>
-#include <string_view>
 
-#include "common/result.hpp"
 #include "common/settings/settings_value.hpp"
 #include "tools/launch/launch.hpp"
 

@@ -6,7 +6,6 @@
 #include "common/console/terminal.hpp"
 #include "storage/keep/model_rows.hpp"
 #include "tools/look/reports.hpp"
-#include "tools/look/row_weights.hpp"
 
 namespace gleaner {
 namespace {

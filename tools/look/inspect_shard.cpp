@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <map>
 
 #include "common/console/terminal.hpp"
 #include "common/limits.hpp"
 #include "storage/keep/model_rows.hpp"
 #include "tools/look/reports.hpp"
-#include "tools/look/row_weights.hpp"
 
 namespace gleaner {
 namespace {

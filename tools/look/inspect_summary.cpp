@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/limits.hpp"
+#include "common/model/model_fields.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/charts.hpp"

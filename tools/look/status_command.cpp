@@ -4,15 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <concepts>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -23,7 +19,6 @@
 #include "common/settings/wrapped_text.hpp"
 #include "common/text.hpp"
 #include "common/time.hpp"
-#include "master/see/status_words.hpp"
 #include "master/see/why.hpp"
 #include "storage/engine/master_note.hpp"
 #include "storage/engine/store_folder.hpp"

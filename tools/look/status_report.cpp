@@ -13,7 +13,6 @@
 #include "common/settings/settings.hpp"
 #include "common/text.hpp"
 #include "master/see/status_words.hpp"
-#include "master/see/why.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/report.hpp"

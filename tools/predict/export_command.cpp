@@ -23,8 +23,6 @@
 #include "tools/cli/store_access.hpp"
 #include "tools/cli/verbs.hpp"
 #include "tools/predict/export_model.hpp"
-#include "tools/predict/export_texts.hpp"
-#include "tools/predict/wide_tensors.hpp"
 
 namespace gleaner {
 namespace {

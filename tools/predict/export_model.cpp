@@ -7,7 +7,6 @@
 
 #include "common/model/model_fields.hpp"
 #include "storage/infer/stored_model.hpp"
-#include "storage/run_store.hpp"
 #include "tools/cli/store_access.hpp"
 
 namespace gleaner {

@@ -1,14 +1,17 @@
-// The models that go into one exported file: their stores, the identity of the whole, its metadata.
-// One thread.
+// The content of one exported file: models, texts (export_texts.cpp) and wide rows
+// (wide_tensors.cpp). One thread.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/result.hpp"
+#include "storage/keep/model_file.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
@@ -37,5 +40,50 @@ Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts);
 // between.
 Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
                                                        const std::vector<ModelPart>& parts);
+
+// The content of the text tensors; empty where not known.
+struct ExportTexts {
+  std::string metadata;       // JSON
+  std::string label_names;    // of the output rows, a name per line
+  std::string feature_names;  // a name per line
+  std::string words;          // words.json of the data set
+  std::vector<double> idf;    // rarity() of each feature
+};
+
+// Takes names and words from `data`, a folder of `gleaner dataset` or a model file; none where
+// `data` is empty. `labels_file` has other names of labels. `labels`, ascending, belong to the
+// output rows. kInvalidData for names and words of another data set.
+Result<ExportTexts> export_texts(const RunIdentity& identity,
+                                 const std::map<std::string, std::string>& metadata,
+                                 const std::string& data, const std::string& labels_file,
+                                 const std::vector<std::uint32_t>& labels);
+
+struct TextTensor {
+  TensorSpec spec;
+  std::span<const char> bytes;
+};
+
+// metadata and label_names, then feature_names, words and idf where known. `texts` outlives them.
+std::vector<TextTensor> text_tensors(const ExportTexts& texts);
+
+// The tensors of a model without a hidden layer hold each label's wide row, as a row of a sparse
+// matrix in CSR form. These are the places of the wide rows in the file, by label.
+struct WideShape {
+  std::vector<std::uint32_t>
+      offsets;  // labels + 1: label l owns entries [offsets[l], offsets[l+1])
+
+  [[nodiscard]] std::uint64_t entries() const { return offsets.back(); }
+};
+
+// Reads all rows of the last checkpoint. kResources for more entries than 32 bits count.
+Result<WideShape> wide_shape(RunStore& run);
+
+// The first tensors of a file, in this order: wide.offsets, wide.features, wide.weights, wide.own,
+// output.bias and label_counts.
+std::vector<TensorSpec> wide_tensors(const WideShape& shape);
+
+// Fills the tensors of wide_tensors(). Calls `shard_done` after each shard.
+Result<void> fill_wide(RunStore& run, const WideShape& shape, ModelFile& file,
+                       const std::function<void()>& shard_done);
 
 }  // namespace gleaner

@@ -1,10 +1,9 @@
-#include "tools/predict/export_texts.hpp"
-
 #include "common/data/word_model.hpp"
 #include "storage/infer/predict_data.hpp"
 #include "storage/keep/model_rows.hpp"
-#include "storage/run_store.hpp"
+#include "storage/keep/tensor_file.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/predict/export_model.hpp"
 
 namespace gleaner {
 namespace {

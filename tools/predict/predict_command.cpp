@@ -5,9 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>

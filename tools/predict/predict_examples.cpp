@@ -10,7 +10,6 @@
 #include "common/counter_random.hpp"
 #include "common/data/open_or_pack.hpp"
 #include "common/order_statistics.hpp"
-#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,7 +10,6 @@
 #include "common/data/packed_writer.hpp"
 #include "storage/infer/answering_model.hpp"
 #include "storage/infer/predict_data.hpp"
-#include "storage/infer/prediction.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "common/model/precision.hpp"
 #include "tools/dataset/dataset_statistics.hpp"

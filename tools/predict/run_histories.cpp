@@ -4,15 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "common/model/run_plan.hpp"
-#include "master/see/history_json.hpp"
 #include "master/see/run_api.hpp"
+#include "master/see/view_json.hpp"
 #include "tools/cli/store_access.hpp"
 
 namespace gleaner {

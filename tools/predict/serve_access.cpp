@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <utility>
 
 #include "common/access/addresses.hpp"
 #include "common/access/key_pair.hpp"
 #include "common/access/secret_file.hpp"
 #include "common/access/sha256.hpp"
-#include "common/host_port.hpp"
 #include "common/http/http_server.hpp"
 
 namespace gleaner {

@@ -1,5 +1,3 @@
-#include "tools/predict/wide_tensors.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include "common/data/word_model.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/keep/model_rows.hpp"
-#include "storage/run_store.hpp"
+#include "tools/predict/export_model.hpp"
 
 namespace gleaner {
 namespace {

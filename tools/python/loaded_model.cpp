@@ -3,23 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "common/data/packed_dataset.hpp"
 #include "common/data/packed_writer.hpp"
-#include "common/data/point_parser.hpp"
-#include "common/data/word_model.hpp"
-#include "common/result.hpp"
 #include "common/train/kernels.hpp"
-#include "storage/infer/answering_model.hpp"
-#include "storage/infer/predict_data.hpp"
-#include "storage/infer/prediction.hpp"
 #include "storage/keep/open_to_read.hpp"
 
 namespace gleaner {

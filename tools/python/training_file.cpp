@@ -3,17 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "common/data/packed_dataset.hpp"
-#include "common/data/packed_writer.hpp"
-#include "common/data/point_parser.hpp"
-#include "common/data/word_model.hpp"
-#include "common/result.hpp"
 #include "storage/infer/predict_data.hpp"
 
 namespace gleaner {

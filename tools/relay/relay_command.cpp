@@ -8,10 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
 
 #include "common/access/addresses.hpp"
 #include "common/access/secret_file.hpp"

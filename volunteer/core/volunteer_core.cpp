@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <string>
 #include <tuple>
-#include <utility>
 
 #include "common/host_port.hpp"
 #include "common/order_statistics.hpp"

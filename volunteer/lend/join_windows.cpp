@@ -11,7 +11,7 @@
 #include "common/os/windows_text.hpp"
 #include "volunteer/lend/control_client.hpp"
 #include "volunteer/lend/service_windows.hpp"
-#include "volunteer/lend/tray_windows.hpp"
+#include "volunteer/lend/session_helper.hpp"
 #include "volunteer/lend/verbs.hpp"
 
 namespace gleaner::volunteer {

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
 #include <sstream>
 
+#include "common/os/priority.hpp"
 #include "common/os/process.hpp"
-#include "common/thread_pool.hpp"
 
 namespace gleaner::volunteer {
 namespace {

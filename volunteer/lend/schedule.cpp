@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstdio>
 #include <ctime>
-#include <optional>
 #include <sstream>
 #include <string_view>
 

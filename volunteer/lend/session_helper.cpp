@@ -3,7 +3,6 @@
 #include <X11/Xlib.h>
 #include <X11/extensions/scrnsaver.h>
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <poll.h>
 
 #include <cstdlib>

@@ -14,4 +14,7 @@ namespace gleaner::volunteer {
 // it begins, so that a server without them can run a volunteer.
 Error help_session(const std::vector<std::string>& control_paths);
 
+// Ends the program of the Windows icon, if one runs in this session.
+void close_tray();
+
 }  // namespace gleaner::volunteer

@@ -7,11 +7,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace gleaner::volunteer {
 namespace {

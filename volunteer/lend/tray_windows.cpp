@@ -1,4 +1,3 @@
-#include "volunteer/lend/tray_windows.hpp"
 
 #include <winsock2.h>
 //

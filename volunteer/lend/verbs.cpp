@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "common/settings/settings_value.hpp"
 #include "volunteer/lend/control_client.hpp"

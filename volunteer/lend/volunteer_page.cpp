@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/access/addresses.hpp"
-#include "common/http/page_assets.hpp"
 
 namespace gleaner::volunteer {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <set>
-#include <utility>
 
 #include "common/counter_random.hpp"
 #include "common/model/run_plan.hpp"

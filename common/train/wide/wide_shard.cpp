@@ -1,14 +1,11 @@
 #include "common/train/wide/wide_shard.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
 
 #include "common/counter_random.hpp"
-#include "common/limits.hpp"
 #include "common/portable_math.hpp"
 
 namespace gleaner {

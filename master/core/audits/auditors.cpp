@@ -1,5 +1,4 @@
 // Auditors: who audits which case, and the shadow leases for it.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>

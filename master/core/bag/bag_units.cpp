@@ -1,6 +1,5 @@
 // The units of the bag: what is sent to volunteers, what comes of the answers, and how leases end.
 #include <algorithm>
-#include <utility>
 
 #include "common/work/quantized_activations.hpp"
 #include "master/core/bag/bag.hpp"

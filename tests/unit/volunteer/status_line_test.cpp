@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "tests/support/captured_stream.hpp"
-#include "volunteer/reported_status.hpp"
+#include "volunteer/volunteer_status.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,6 +1,6 @@
-#include "common/data/debian_words.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "common/data/word_rule.hpp"
 
 namespace gleaner {
 

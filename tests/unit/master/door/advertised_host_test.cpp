@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "master/door/machine_addresses.hpp"
-
 namespace gleaner {
 namespace {
 

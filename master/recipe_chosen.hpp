@@ -16,8 +16,18 @@ namespace gleaner {
 
 // The recipe's choices that nobody has overridden, as the console shows them. `model` is the model
 // in effect: `config` over the recipe that made `choices`.
-RecipeChosen recipe_chosen(const MasterConfig& config, const std::vector<RecipeChoice>& choices,
-                           const ModelConfig& model);
+inline RecipeChosen recipe_chosen(const MasterConfig& config,
+                                  const std::vector<RecipeChoice>& choices,
+                                  const ModelConfig& model) {
+  const std::map<std::string, std::string> values = effective_settings(config, model);
+  RecipeChosen chosen{values.at("model.recipe"), {}};
+  for (const RecipeChoice& choice : choices) {
+    if (config.model.has(choice.field)) continue;
+    const std::string key = "model." + choice.field;
+    chosen.values.push_back({key, values.at(key), choice.why});
+  }
+  return chosen;
+}
 
 // Inputs of a recipe: the figures of the data; and the keys that `config` fixes, with the hidden
 // layer's width in effect.

@@ -37,7 +37,8 @@ struct ModelConfig {
   std::uint32_t features = 0;
   std::uint32_t labels = 0;
 
-  // Most rows of a shard without a hidden layer, from the data: storage/keep/initial_wide_rows.hpp.
+  // Without a hidden layer: most rows of a shard, which follow from the data
+  // (storage/keep/initial_wide_rows.hpp).
   std::uint32_t wide_rows = 0;
 
   std::uint64_t seed = 1;

@@ -15,12 +15,13 @@ struct MachineFacts {
 
 MachineFacts machine_facts();
 
-// `root` precedes /proc and /sys in the following functions; empty on a real machine.
-//
 // The text of a small file (at most 64 KiB); nullopt if it cannot be read.
 std::optional<std::string> read_text_file(const std::string& path);
 // The number directly after `key` in a text: 1.25 for "avg10=" in "avg10=1.25".
 std::optional<double> number_after(const std::string& text, const std::string& key);
+
+// In the functions below `root` precedes /proc and /sys; `root` is empty on a real machine.
+
 // The control group of this process, such as "/user.slice/session-2.scope", in the unified
 // hierarchy; nullopt elsewhere.
 std::optional<std::string> own_group(const std::string& root);

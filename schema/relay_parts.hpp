@@ -1,5 +1,6 @@
-// The latest parts sent over a relay's connection. Both ends keep the same parts, since both count
-// bytes in the same way. One thread.
+// The latest parts sent over a relay's connection: a message names a kept part by its number
+// instead of carrying it again. Both ends count the same bytes, and so keep the same parts. One
+// thread.
 #pragma once
 
 #include <cstdint>

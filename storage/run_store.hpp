@@ -105,7 +105,7 @@ class RunStore {
   // Halves the learning rates from the first batch after the checkpoint on. Drops everything
   // staged, which was trained at the earlier rates. Durable.
   Result<void> cut_rates();
-  // Returns this run to the checkpoint of the kept run `kept`, in one durable batch, and drops
+  // Puts this run back to the checkpoint of the kept run `kept`, in one durable batch, and drops
   // everything staged. Lease epochs and accounts stay; history and receipts of later checkpoints
   // are erased. kIdentity when `kept` is a different run, kInvalidArgument when it is ahead. After
   // a failure nothing has changed, except that staged commits may be dropped.

@@ -23,7 +23,7 @@ Result<std::optional<std::string>> read_secret_file(const std::string& path, std
 enum class SecretFile { kNew, kReplaced };
 
 // Writes `text` completely or not at all, with mode 0600 whatever the umask, never through a link.
-// kNew does nothing if the file exists.
+// kNew leaves an existing file as it is, and succeeds.
 Result<void> write_secret_file(const std::string& path, std::string_view text, SecretFile mode);
 
 }  // namespace gleaner

@@ -43,7 +43,7 @@ void for_each_word(std::string_view text, Use use) {
 
 // Words are maximal runs of letters, marks, digits and '+'; a symbol such as an emoji is a word.
 // Texts are normalised first (NFKC with case folding), so that composed and decomposed accents,
-// full and half widths, and capitals are equal. ASCII text gives the same words as is_ascii.
+// full and half widths, and capitals are equal. ASCII text has the same words with is_ascii.
 struct WordRule {
   // Words are maximal runs of ASCII letters, digits, '+' and bytes beyond ASCII, in lower case: the
   // rule of data sets whose words.json names no rule.

@@ -37,7 +37,8 @@ struct ModelConfig {
   std::uint32_t features = 0;
   std::uint32_t labels = 0;
 
-  // Without a hidden layer: most rows of a shard, which follow from the data (initial_model.hpp).
+  // Without a hidden layer: most rows of a shard, which follow from the data
+  // (storage/keep/initial_wide_rows.hpp).
   std::uint32_t wide_rows = 0;
 
   std::uint64_t seed = 1;

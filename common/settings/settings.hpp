@@ -47,8 +47,8 @@ class Settings {
  public:
   // Sections and settings keep the order of these calls.
   void begin_section(std::string name, std::string doc);
-  // Adds a setting to the last section. The flag is the name with dashes, or `flag` (without
-  // leading dashes). Keys and flags must be unique.
+  // Adds a setting to the section begun last. Its flag is `flag` (given without "--"), or else
+  // `name` with dashes for underscores. Keys and flags must be unique.
   void add(std::string name, SettingScope scope, std::string unit, std::string doc,
            SettingValue value, std::string flag = {});
   // Call last: makes all settings except these keys settings for experts.

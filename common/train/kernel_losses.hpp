@@ -55,7 +55,7 @@ struct LossCurves {
   Vec nats;
 };
 
-// One-vs-all: every pair is a logistic regression. README.md has its error.
+// One-vs-all: every pair is a logistic regression. KERNELS.md has its error.
 struct LogisticLoss {
   // Gives the probability that a pair of score x is true, and its loss if it is not.
   static LossCurves of_scores(Vec x) {

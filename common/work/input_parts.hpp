@@ -1,7 +1,7 @@
 // The packed forms of a batch between the master and the holder of an input shard: the shard's
 // activations in full precision, because an example's scale depends on all shards; and the
 // gradients of its units, with one bit per unit that counts, because only the master knows the
-// quantized activations. A zero activation takes one bit. README.md has the formats.
+// quantized activations. A zero activation takes one bit. schema/README.md has the formats.
 #pragma once
 
 #include <cstdint>

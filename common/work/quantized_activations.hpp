@@ -32,7 +32,8 @@ double mean_length(const QuantizedActivations& codes);
 
 // examples <= kBatchExamplesMax, hidden <= kHiddenMax; codes fit their bits.
 Bytes pack(const QuantizedActivations& codes);
-// Refuses bytes that `pack` cannot have written, and trailing bytes. README.md has the format.
+// Refuses bytes that `pack` cannot have written, and trailing bytes. schema/README.md has
+// the format.
 Result<QuantizedActivations> unpack_quantized(ByteView packed);
 
 }  // namespace gleaner

@@ -22,8 +22,8 @@ inline std::uint32_t score_chunks(const CoreConfig& config) {
 }
 
 // One evaluation of a checkpoint: test examples in chunks, each scored by every output shard. Pure
-// state; used from the core only. Training stands still meanwhile, so that every shard is at the
-// checkpoint.
+// state; used from the core only. With a hidden layer, training stands still meanwhile, so that
+// every shard is at the checkpoint.
 class EvaluationRun {
  public:
   // Scores examples [0, points) in chunks of `chunk`, at most `in_flight` chunks at a time.

@@ -360,11 +360,6 @@ using Event =
                  Folded, ChunkRead, HistoryRecorded, StoreFull, TaskFailed, StopRequested, Banned,
                  Tick, MessageSent, GradientsAdded, RelaySummed, RelayGone, Settled>;
 
-// Which events concern everything. The core looks only at the state that an event may have changed,
-// so that an event's cost does not grow with volunteers and shards. Most events concern one
-// volunteer or one shard, which their handler marks. A Tick looks at a few of everything, in turn.
-// All other events are rare, and the core looks at everything. Pure.
-
 namespace detail {
 
 template <typename... Kinds>
@@ -374,17 +369,18 @@ bool is_one_of(const Event& event) {
 
 }  // namespace detail
 
-// Whether the event may have changed anything.
+// Whether the core looks at everything after the event. Most events concern one volunteer or one
+// shard, which their handler marks; a Tick looks at a few of everything, in turn. So an event's
+// cost does not grow with volunteers and shards. All other events are rare.
 inline bool concerns_all(const Event& event) {
   return !detail::is_one_of<SessionOpened, MessageReceived, SessionClosed, ForwardDone,
                             BackwardDone, PointsRead, ChunkRead, Staged, GradientsAdded, Tick,
                             RelaySummed, Settled>(event);
 }
 
-// Visits some entries of a map, in turn, so that repeated calls come to all of them. Pure.
-
-// Visits up to `most` entries, each once, while `visit` returns true. Begins behind the key `last`
-// and wraps around. Reads `last` before the first visit, since a visit may change it.
+// Visits up to `most` entries of a map, each once, while `visit` returns true. Begins behind the
+// key `last` and wraps around, so that repeated calls come to all entries. Reads `last` before the
+// first visit, since a visit may change it.
 template <typename Map, typename Visit>
 void in_turn(Map& map, const typename Map::key_type& last, std::size_t most, const Visit& visit) {
   auto next = map.upper_bound(last);

@@ -1,4 +1,5 @@
 // The leases: which session holds which shard. Pure state; used from the core only.
+//
 // Invariants
 // - A shard has at most one live lease, and a later grant has a larger epoch.
 // - The indexes by holder and by state agree with the leases, so that a question about one holder

@@ -4,11 +4,13 @@
 //
 // MasterCore coordinates classes that own their state. It passes each event to the class that
 // handles it, ends sessions and the run, and then asks each class for its next work (schedule()).
+//
 // Invariants
 // - Nothing changes the core outside handle().
 // - A volunteer's message never reaches a GLEANER_CHECK. A message that does not fit ends its
 //   session with a sentence.
 // - After Done no effect comes out.
+//
 // Used from one strand.
 #pragma once
 
@@ -147,6 +149,7 @@ class MasterCore {
   void schedule();
   void issue();
   // Appoints auditors, counts what they have confirmed, and calls the referee when nobody else can
+  // audit.
   void audit();
   void let_leavers_go();
   // Tells the volunteer what it did since the core began or since its last final record. Unsigned.

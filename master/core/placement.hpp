@@ -3,6 +3,7 @@
 //
 // Owns the leases and the balance of the last rounds. A volunteer's speed, and the reason why it
 // gets no shards, are in its session.
+//
 // Invariants
 // - A shard leaves its holder only when none of its units is out, or when the session ends.
 // - Shards move between two rounds only, one wave at a time.
@@ -162,7 +163,7 @@ class Placement {
   // How often each label of the shard's neurons occurs in the training data.
   [[nodiscard]] std::vector<std::uint32_t> label_counts(ShardId shard) const;
 
-  // -- (placement_balance.cpp)
+  // -- moves of shards (placement_balance.cpp)
   void rebalance();
   void move_shards(Layer layer, const std::vector<Holder>& candidates, const char* why);
   void notice_quarantined();

@@ -15,8 +15,8 @@ namespace gleaner {
 template <typename Who>
 class Quarantines {
  public:
-  // `who` missed an obligation: returns until when it is quarantined. The first time is `first`,
-  // and each further one twice as long as the last, up to 64 times `first`; always `at_least`. A
+  // Quarantines `who` for a missed obligation; returns the end. The first quarantine lasts `first`,
+  // each further one twice the last, at most 64 times `first`, never less than `at_least`. A
   // quarantine is forgotten 64 times `first` after its end.
   Instant missed(const Who& who, Millis first, Millis at_least, Instant now) {
     std::erase_if(entries_,

@@ -48,7 +48,7 @@ class RoundMeter {
  private:
   Instant round_started_{};
   std::uint64_t examples_ = 0;
-  // remainder: trained by fewer shards than there are, times these
+  // examples x shards that do not yet make an example of all shards
   std::uint64_t shard_examples_ = 0;
   std::uint64_t unit_bytes_down_ = 0, unit_bytes_up_ = 0;
   // In the open round: bytes of units and results, and examples x volunteers they carried.

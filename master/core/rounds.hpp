@@ -2,6 +2,7 @@
 // training may go, and the end of the run. Used from the core only.
 //
 // Owns the checkpoint, the stored commits, the learning so far, and a stop under way.
+//
 // Invariants
 // - A commit counts only after `Staged`. A round is folded when all its parts are stored and no
 //   holder still replays it.

@@ -182,7 +182,7 @@ struct SessionState {
   }
 
   // A unit is answered. Volunteers answer in order. The clock of the next unit therefore starts
-  // when the oldest is answered, and an early answer to another unit gains no time.
+  // when the oldest is answered, and an early answer to a later unit does not restart the clock.
   void end_unit(std::map<UnitId, UnitInFlight>::iterator unit, Instant now) {
     if (unit == units.begin()) turn = now;
     units.erase(unit);

@@ -2,6 +2,7 @@
 //
 // Owns the sessions, their accounts and the list of recent departures. The leases and unanswered
 // units of a session that ends are freed by the classes that own them.
+//
 // Invariants
 // - At most `sessions_max` sessions are active, not counting sessions of this process. Strangers
 //   take at most places_for_strangers() of them. Two introduced sessions never share an identity.

@@ -1,5 +1,6 @@
 // Numbers units and tracks units that are out. The units themselves stand in their sessions. Used
 // from the core only.
+//
 // Invariants
 // - A unit is answered once, by the session that it was sent to.
 // - Each unit sent ends in exactly one counter of its volunteer's account.

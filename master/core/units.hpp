@@ -1,6 +1,7 @@
 // Decides which unit each volunteer gets next, and handles the answers. Used from the core only.
 //
 // A run without a hidden layer has the Bag instead, except for reading examples.
+//
 // Invariants
 // - An answer that does not fit its unit ends its session.
 // - Only volunteers that hold a ready shard are asked for work on it.

@@ -49,8 +49,8 @@ class TimeSpent {
   // Length of "the last minutes".
   static constexpr Millis kRecent{300'000};
 
-  // The run has had the cause `use` since the last call. A gap of more than a minute, in which
-  // nobody could look, does not count.
+  // Adds the time since the last call to the cause `use`. More than a minute is not added: nobody
+  // observed the run meanwhile.
   void observe(TimeUse use, Instant now);
 
   [[nodiscard]] const Seconds& all() const { return all_; }

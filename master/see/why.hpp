@@ -1,5 +1,5 @@
-// Explains the state of a run in one or two short sentences: its activity, or why it stands still
-// and until when. Names of peers are made printable.
+// Explains to people why a run, a shard or a volunteer is as it is. Names of peers are made
+// printable.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace gleaner {
 
 // Explains the state of the run in one or two short sentences: its activity, or why it stands still
-// and until when. Names of peers are made printable.
+// and until when.
 std::string headline(const RunStatus& status);
 
 // Explains the state of `about`: "run", a shard's number, or a volunteer's name. kInvalidArgument

@@ -38,8 +38,8 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMod
 Result<std::unique_ptr<Store>> open_rocks_store(const std::shared_ptr<HeldFolder>& folder,
                                                 const RocksStoreOptions& options);
 
-// Reads every table file in the folder of a store that does not open, which nobody may be writing;
-// one error a file that is damaged.
+// Reads every table file in the folder of a store that does not open. Nobody may be writing the
+// store. One error per damaged file.
 std::vector<Error> damaged_table_files(const std::string& path);
 
 }  // namespace gleaner

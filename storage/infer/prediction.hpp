@@ -52,8 +52,8 @@ inline constexpr std::size_t kContributionsShown = 5;
 // An example and its predictions.
 struct Prediction {
   std::uint64_t index = 0;                // of the example in its file, from 0
-  Point point;                            // values as in the file, or
-  bool is_scaled = false;                 // as training saw them
+  Point point;                            // values as in the file unless is_scaled
+  bool is_scaled = false;                 // the values are as training saw them
   std::vector<PredictedLabel> predicted;  // best first
   std::string name;                       // replaces the name in PredictNames unless empty
 };

@@ -1,10 +1,10 @@
 // The start rows of a run without a hidden layer. A label's row is the sum of its training
-// examples, each scaled to unit length, times the rarity of each feature, log((examples + 1) /
-// (examples with the feature + 0.5)), over the features that the label keeps, scaled to the length
-// `wide_scale`. Training thus begins with the nearest label centroid. A label keeps its largest
-// features, and more features the more examples it has: a few words tell rare labels apart, while
-// frequent labels need thousands. Its bias is prior_log_odds() + 1, and its `own` is the mean
-// factor of the sum's scaling.
+// examples, each scaled to unit length. Each feature of the sum is multiplied by its rarity,
+// log((examples + 1) / (examples with the feature + 0.5)). The label keeps its largest features,
+// and the row is scaled to the length `wide_scale`. Training thus begins with the nearest label
+// centroid. A label keeps more features the more examples it has: a few words tell rare labels
+// apart, while frequent labels need thousands. Its bias is prior_log_odds() + 1; WideRow::own is
+// the scaling factor times the features' mean rarity.
 //
 // With an initial model file, a label of the file keeps the file's row. Features that the training
 // data would add begin at 0, so at first the run answers as the file does.

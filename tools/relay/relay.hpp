@@ -5,7 +5,7 @@
 //
 // Invariants
 // - The run can lose its relay: the volunteers connect again, and unsent gradients are computed
-// again.
+//   again.
 // - A gradient is in one sum alone, unless the master asks to split the sum.
 // - No gradient waits for others for longer than Options::flush_after.
 #pragma once

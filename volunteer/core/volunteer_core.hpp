@@ -12,6 +12,7 @@
 // - Nothing of an earlier connection reaches a later one: each piece of work carries the
 //   connection's generation. Two things survive, for the same run only: ready shards, which are
 //   stepped back to the master's checkpoint and offered, and downloaded chunks of other shards.
+//
 // Used from one strand.
 #pragma once
 
@@ -220,8 +221,8 @@ class VolunteerCore {
   std::size_t message_bytes_ = 0;  // of the message being handled
   bool is_working_ = false;
 
-  // Replies that wait: commits without credit, and the replies behind them. Bounded: a master has
-  // at most two rounds open; without a hidden layer, by the units that lanes have begun.
+  // Waiting replies: commits until the master credits earlier parts, and the replies behind them.
+  // Two open rounds bound the queue; without a hidden layer, the units that lanes have begun do.
   std::deque<Message> replies_;
   std::uint32_t commit_parts_ = 0;  // sent and not yet credited
 

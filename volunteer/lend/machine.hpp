@@ -1,5 +1,5 @@
-// The state of the machine, apart from its users: power, heat, memory, pressure, and whether the
-// process has the whole machine. Stateless; any thread.
+// Readings of the machine except its use by people: power, heat, memory, pressure, and whether the
+// process runs in a batch job or a container. Any thread, except for QuietSession.
 #pragma once
 
 #include <cstdlib>

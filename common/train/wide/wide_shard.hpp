@@ -10,7 +10,7 @@
 // A label's row begins as the sum of its examples. Training on one of these examples subtracts the
 // example's own part from the score, because the row would otherwise have memorised it. The state
 // of a neuron's first stored row is the factor of a feature's square in that part
-// (storage/keep/initial_model.hpp). A label with a single example does not learn from that example.
+// (storage/keep/wide_start.hpp). A label with a single example does not learn from that example.
 //
 // One thread at a time; threads may take turns.
 #pragma once

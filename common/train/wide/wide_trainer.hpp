@@ -1,6 +1,6 @@
 // The output shards that a volunteer holds in a run without a hidden layer, and the computations on
-// them, as ShardTrainer is for rows over hidden units. Results depend on a shard's state, the
-// messages and the examples only.
+// them: the counterpart of ShardTrainer. Results depend on a shard's state, the messages and the
+// examples only.
 //
 // One thread at a time uses this class, which decides about held shards. The computation of a unit,
 // a WideRound or score(), belongs to the unit's thread, and several such threads may run on

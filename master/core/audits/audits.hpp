@@ -6,6 +6,7 @@
 // (Placement::shadows) and is sent the same units, so that it cannot tell that it audits. Under
 // `adaptive`, work that is not drawn stays *excused* until its round is folded: if the round looks
 // diverged, the work is audited after all.
+//
 // Invariants
 // - The auditor of a case is trusted or came by another invite than the holder, and holds none of
 //   the case's shards.
@@ -142,8 +143,8 @@ class Audits {
   };
 
   // A shard in a case.
-  struct ShardWork {             // the audit begins at the start of this round
-    RoundIndex first_round = 0;  // unconfirmed answers and commits
+  struct ShardWork {
+    RoundIndex first_round = 0;  // the audit begins at the start of this round
     std::uint32_t open = 0;      // answers and commits that nobody has confirmed
     std::uint32_t pending = 0;   // pieces not yet sent to the auditor
 
@@ -181,8 +182,8 @@ class Audits {
   void closed_in(RoundIndex round);
   // Counts the pieces from `next_piece` on.
   void count_pending(Case& audit_case);
-  // Judges the holder's claim by the auditor's answer. False if the two differ: a trusted auditor's
-  // answer convicts the holder, and any other auditor loses the case.
+  // Judges the holder's claim by the auditor's answer; false if the two differ. A trusted auditor's
+  // answer then convicts the holder; another auditor is dismissed, and a trusted one decides.
   bool judge_claim(Case& audit_case, const Place& place, const Fingerprint& claimed,
                    const Fingerprint& again);
 
@@ -222,8 +223,8 @@ class Audits {
   [[nodiscard]] bool can_go_on(const Case& audit_case) const;
   // Gives the case an auditor if it needs one.
   void update_auditor(Case& audit_case);
-  // Whether a new auditor may skip the piece: its round is folded, or it is excused, or it is a
-  // confirmed evaluation.
+  // Whether a new auditor may skip the piece: the fold of its round is decided, the piece is
+  // excused (not drawn), or the piece is a confirmed evaluation.
   [[nodiscard]] bool is_over(const AuditedPiece& piece) const;
   // The piece to be sent next, by number.
   [[nodiscard]] std::optional<std::uint64_t> next_of(const Case& audit_case) const;

@@ -9,6 +9,7 @@
 // The rounds of a shard *settle* in their order. A round settles when its claim counts and its
 // commit is stored. A false claim therefore spoils one shard from one round on, and no settled
 // round.
+//
 // Invariants
 // - A volunteer that repeats a stranger's work is trusted, or came by another invite.
 // - An audited volunteer's word convicts nobody: after a difference a trusted volunteer repeats the

@@ -195,7 +195,7 @@ class Model(unittest.TestCase):
         self.assertEqual(run("export", self.store, "--to", model)[0], 0)
         whole = model.read_bytes()
         for content, word in ((whole[:-9], "cut short"), (b"", "no safetensors file"),
-                              (whole.replace(b'"model.labels":"150"', b'"model.labels":"151"'), "shape"),
+                              (whole.replace(b'"model.labels":"150"', b'"model.labels":"151"'), "do not match its tensors"),
                               (whole.replace(b'"model.features"', b'"medal.features"'), "cannot be read")):
             self.assertNotEqual(content, whole)
             model.write_bytes(content)

@@ -1,6 +1,6 @@
 // A whole cluster in one process, from one seed: the real master's core, worker and store logic,
 // the real volunteers' cores and executors, and a simulated clock, network and disk between them.
-// The same options give the same events, to the last one.
+// Equal options give equal events, to the last one.
 #pragma once
 
 #include <cstdint>

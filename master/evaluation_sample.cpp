@@ -22,6 +22,7 @@ constexpr double kScoringDiscount = 4;
 double negatives(const ModelConfig& model) {
   const double labels = model.labels;
   if (model.sampling == Sampling::kAll) return labels;
+  if (is_wide(model)) return std::min<double>(labels, kListedNeurons);
   const double active = model.active_cap;
   const double random = model.sampling == Sampling::kLsh ? model.random_negatives : 0;
   return std::min(labels, active + random);

@@ -43,6 +43,9 @@ Result<void> check_wide(const ModelConfig& c) {
     return wrong(
         fmt::format("wide_rows is {}, but there are {} hidden units", c.wide_rows, c.hidden));
   }
+  if (is_wide(c) && c.sampling == Sampling::kRandom) {
+    return wrong("sampling is random: without a hidden layer it must be lsh or all");
+  }
   return {};
 }
 
@@ -93,6 +96,14 @@ std::uint64_t batches_per_epoch(const ModelConfig& config) {
 std::uint32_t epochs_per_round(const ModelConfig& config) {
   return static_cast<std::uint32_t>(
       std::max<std::uint64_t>(1, config.round_batches / batches_per_epoch(config)));
+}
+
+Result<void> check_trainable(const ModelConfig& config) {
+  if (config.feature_list == 0) return {};
+  return Error{ErrorCode::kVersion,
+               "the run was begun by an earlier version of Gleaner, whose rows without a hidden "
+               "layer learned by another rule: let that version finish it, or begin it again in "
+               "another --store; its checkpoints can be asked, exported and begun from"};
 }
 
 Result<void> validate(const ModelConfig& config) {

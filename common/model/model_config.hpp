@@ -65,16 +65,19 @@ struct ModelConfig {
   std::uint32_t hash_bits = 8;      // K: each table has 2^K buckets
   std::uint32_t tables = 50;        // L
   std::uint32_t active_cap = 1000;  // negatives per example and layer; split evenly over the shards
-  // Per example and layer, besides those from the tables. Without a hidden layer: number of other
-  // examples of the batch whose labels are taken.
-  std::uint32_t random_negatives = 0;
-  // Touched rows are rehashed, or short lists rebuilt, every N batches.
+  std::uint32_t random_negatives = 0;  // per example and layer, besides those from the tables
+  // Touched rows are rehashed, or lists rebuilt, every N batches.
   std::uint32_t rehash_batches = 50;
-  // Without a hidden layer: neurons of a feature's short list, over the whole layer; features that
-  // a label with few examples keeps in its start row; and the length of a start row.
-  std::uint32_t feature_list = 64;
+  // Not 0: a run that an earlier version began, whose wide rows learned by another rule. Its rows
+  // answer; no program of this version trains them.
+  std::uint32_t feature_list = 0;
+  // Without a hidden layer: features that a label with few examples keeps in its start row; the
+  // length of a start row; the least weight in a feature's list, as a fraction of wide_scale; and
+  // the score above which an example trains a listed neuron.
   std::uint32_t wide_features = 64;
   float wide_scale = 10.0F;
+  float wide_list_weight = 0.125F;
+  float wide_score_min = -5.0F;
 
   // Optimizer: w -= rate * g / (sqrt(v) + epsilon), with one float v per row.
   float output_rate = 3e-3F;
@@ -108,6 +111,13 @@ std::uint32_t epochs_per_round(const ModelConfig& config);
 inline bool is_wide(const ModelConfig& config) {
   return config.hidden == 0;
 }
+
+// Refuses a configuration that this version can read, and not train: see `feature_list`.
+Result<void> check_trainable(const ModelConfig& config);
+
+// Neurons that an example trains without a hidden layer, besides its true labels: an assumption,
+// since the lists decide (16 to 196 on four data sets; tests/bench/RESULTS.md, wide-threshold).
+inline constexpr std::uint32_t kListedNeurons = 50;
 
 // A configuration does not name its loss: there is one.
 inline Loss loss_of(const ModelConfig& /*config*/) {

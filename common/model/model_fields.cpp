@@ -9,7 +9,7 @@ namespace gleaner {
 namespace {
 
 // A field missing from the table would make two different runs look equal.
-static_assert(sizeof(ModelConfig) == 176, "the table lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 184, "the table lists every field of ModelConfig");
 
 // Hashes, written in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
@@ -20,7 +20,8 @@ bool is_used(std::string_view field, const ModelConfig& config) {
   if (field == kInitialField) return config.initial_fingerprint != 0;
   if (field == "activation_bits") return config.activation_bits != ModelConfig().activation_bits;
   if (field == "staleness_rise") return config.staleness_rise != 0;
-  if (field.starts_with("wide_") || field == "feature_list") return is_wide(config);
+  if (field == "feature_list") return config.feature_list != 0;
+  if (field.starts_with("wide_")) return is_wide(config);
   return true;
 }
 

@@ -104,19 +104,22 @@ void visit_sampling_fields(const ModelFieldVisit<Visit>& field) {
   field("active_cap", &C::active_cap, 1, kLabelsMax, "neurons",
         "Most active neurons an example gets besides its true labels, over the whole layer.");
   field("random_negatives", &C::random_negatives, 0, kLabelsMax, "neurons",
-        "Neurons chosen at random for an example besides those from the tables. Without a hidden "
-        "layer: the labels of N other examples of its batch, drawn at random.");
+        "Neurons chosen at random for an example besides those from the tables.");
   field("rehash_batches", &C::rehash_batches, 1, 1'000'000, "batches",
         "Neurons that changed are hashed again every N batches. Without a hidden layer: the "
-        "features' short lists are rebuilt every N batches.");
-  field("feature_list", &C::feature_list, 1, kLabelsMax, "neurons",
-        "Without a hidden layer: length of a feature's short list, which has the neurons with its "
-        "largest weights, over the whole layer. Active neurons come from these lists.");
+        "features' lists are rebuilt every N batches.");
+  field("feature_list", &C::feature_list, 0, kLabelsMax, "", "");
   field("wide_features", &C::wide_features, 1, 1'000'000, "features",
         "Without a hidden layer: features that a label keeps. It keeps a quarter of this number "
         "more for each of its examples.");
   field("wide_scale", &C::wide_scale, 0.0F, 1000.0F, "",
         "Without a hidden layer: length of a label's start row, the scaled sum of its examples.");
+  field("wide_list_weight", &C::wide_list_weight, 0.0F, 1.0F, "",
+        "Without a hidden layer: a feature's list has the labels whose weight for it exceeds this "
+        "fraction of wide_scale. Active neurons come from these lists.");
+  field("wide_score_min", &C::wide_score_min, -100.0F, 0.0F, "",
+        "Without a hidden layer: an example trains the labels of its features' lists whose score, "
+        "summed over these lists, exceeds this.");
 }
 
 // Learning rates, optimizer and regularisation.

@@ -66,18 +66,8 @@ constexpr std::uint32_t kRoundsFew = 2;
 // combinations of features matter. A hidden layer learns combinations; a wide row does not.
 constexpr std::uint32_t kFewFeatures = 1'000;
 constexpr std::uint32_t kFeaturesPerFeature = 20;
-// For wide rows: neurons of a feature's short list, neurons from lists, and draws of other
-// examples' labels (RECIPES.md, "Wide rows").
+// For wide rows (RECIPES.md, "Wide rows").
 constexpr std::uint32_t kLabelsTrainedWholeWide = 200;
-constexpr std::uint32_t kFeatureList = 256;
-constexpr std::uint32_t kFeatureListLong = 64;  // where examples have many features
-constexpr double kFeaturesShort = 50;
-constexpr double kActiveListed = 64;
-constexpr double kActiveListedMax = 256;
-constexpr double kActiveListedPerLabel = 16;
-constexpr double kDrawnLabels = 180;
-constexpr double kDrawsMin = 10;
-constexpr double kDrawsMax = 30;
 constexpr std::uint32_t kListsPerEpoch = 8;
 constexpr std::uint32_t kListBatchesMax = 100;
 constexpr float kWideRate = 1.5F;
@@ -231,18 +221,10 @@ void Chooser::choose_wide_sampling() {
   }
   set("sampling", &ModelConfig::sampling, Sampling::kLsh,
       "the features' lists have the neurons that probably answer an example");
-  const std::uint32_t list =
-      facts_.features_per_point <= kFeaturesShort ? kFeatureList : kFeatureListLong;
-  set("feature_list", &ModelConfig::feature_list, by_kind(1u, 4u, 8u) * list / 4,
-      "longer lists cost time and find little more");
-  const auto draws = static_cast<std::uint32_t>(
-      std::clamp(kDrawnLabels / std::max(1.0, facts_.labels_per_point), kDrawsMin, kDrawsMax));
-  const auto listed = static_cast<std::uint32_t>(
-      std::clamp(kActiveListedPerLabel * facts_.labels_per_point, kActiveListed, kActiveListedMax));
-  set("active_cap", &ModelConfig::active_cap, by_kind(1u, 1u, 2u) * listed,
-      "the hardest negatives, more of them where examples have many labels");
-  set("random_negatives", &ModelConfig::random_negatives, by_kind(1u, 2u, 4u) * draws / 2,
-      "frequent labels have no large weights, and are in no list");
+  set("wide_list_weight", &ModelConfig::wide_list_weight, by_kind(1 / 6.0F, 1 / 8.0F, 1 / 12.0F),
+      "smaller weights cost time and find little more");
+  set("wide_score_min", &ModelConfig::wide_score_min, by_kind(-4.3F, -5.0F, -5.5F),
+      "labels with lower scores have nothing to learn from an example");
   set("rehash_batches", &ModelConfig::rehash_batches,
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
           batches_per_epoch(model_) / kListsPerEpoch, 1, kListBatchesMax)),

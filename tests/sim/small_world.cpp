@@ -56,11 +56,8 @@ ModelConfig SmallWorld::model() const {
 void SmallWorld::make_wide(ClusterOptions& options) const {
   ModelConfig& model = options.model;
   model.hidden = 0;
-  model.feature_list = 20;
   model.wide_features = 40;
   model.wide_scale = 4.0F;
-  model.active_cap = 10;
-  model.random_negatives = 2;
   model.output_rate = 0.5F;
   model.wide_rows = WideStart::open(model, *train_).value()->sizes().value().rows;
   options.master.lends_input = false;

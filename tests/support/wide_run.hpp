@@ -33,10 +33,7 @@ struct WideRun {
     model.epochs = 2;
     model.batch_examples = 8;
     model.round_batches = 5;
-    model.feature_list = 20;
     model.wide_features = 40;
-    model.active_cap = 12;
-    model.random_negatives = 2;
     model.rehash_batches = 3;
     model.output_rate = 0.5F;
     start = WideStart::open(model, *train).value();

@@ -163,6 +163,7 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   const auto checked = open_run_to_read(scratch.path() + "/checked");
   if (!checked) return checked.error();
   const RunIdentity& identity = (*checked)->identity();
+  if (auto trainable = check_trainable(identity.model); !trainable) return trainable.error();
   DeepOutcome outcome;
   outcome.checkpoint = (*checked)->checkpoint();
   outcome.from = request.from;

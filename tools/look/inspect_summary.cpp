@@ -28,8 +28,8 @@ std::string sampling_text(const ModelConfig& model) {
     return fmt::format("{} random negatives", grouped(model.active_cap));
   }
   if (is_wide(model)) {
-    return fmt::format("lists of {} neurons a feature, at most {} neurons an example",
-                       grouped(model.feature_list), grouped(model.active_cap));
+    return fmt::format("neurons listed for the example's features, with scores above {}",
+                       model.wide_score_min);
   }
   return fmt::format("{} tables of 2^{} buckets, at most {} neurons an example", model.tables,
                      model.hash_bits, grouped(model.active_cap));

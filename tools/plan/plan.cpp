@@ -59,8 +59,10 @@ struct Shape {
   double examples = batch * batches;
 
   // Neurons of an example; of them, drawn at random from all.
-  double chosen = model.sampling == Sampling::kAll ? labels : model.active_cap;
-  double random = has_tables ? model.random_negatives : 0;
+  double chosen = model.sampling == Sampling::kAll ? labels
+                  : wide                           ? kListedNeurons
+                                                   : model.active_cap;
+  double random = has_tables && !wide ? model.random_negatives : 0;
   double active = std::min(labels, chosen + random + input.facts.labels_per_point);
   double drawn = std::min(model.sampling == Sampling::kRandom ? chosen : random, active);
 

@@ -38,7 +38,6 @@ ModelConfig tiny_model(bool is_wide) {
   if (is_wide) {
     config.hidden = 0;
     config.wide_rows = config.labels / config.output_shards;
-    config.feature_list = 8;
     config.output_rate = 0.5F;
     return config;
   }

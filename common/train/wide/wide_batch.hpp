@@ -28,10 +28,6 @@ struct WideBatch {
   AlignedVector<float> values;
   // True labels, as output neurons: ascending by neuron, then example.
   std::vector<Label> labels;
-  // `drawers` has the examples that drew an example for in-batch negatives; drawer_ends has the end
-  // of its entries by drawn example.
-  std::vector<std::uint32_t> drawer_ends;
-  std::vector<std::uint16_t> drawers;
 
   [[nodiscard]] std::uint32_t examples() const { return static_cast<std::uint32_t>(ends.size()); }
 
@@ -46,18 +42,13 @@ struct WideBatch {
     return {{}, std::span(features).subspan(first, count), std::span(values).subspan(first, count)};
   }
 
-  [[nodiscard]] std::span<const std::uint16_t> drawers_of(std::uint32_t example) const {
-    const std::size_t first = example == 0 ? 0 : drawer_ends[example - 1];
-    return std::span(drawers).subspan(first, drawer_ends[example] - first);
-  }
-
   [[nodiscard]] std::uint64_t memory_bytes() const;
 };
 
 // `examples`: in the order of the batch, with output neurons as labels.
 WideBatch prepare_training(const ModelConfig& config, BatchIndex batch,
                            std::span<const ExampleView> examples);
-// Examples to be scored: no feature is left out, nothing is drawn, and there are no labels.
+// Examples to be scored: no feature is left out, and there are no labels.
 WideBatch prepare_test(const ModelConfig& config, std::span<const ExampleView> examples);
 
 }  // namespace gleaner

@@ -1,6 +1,7 @@
 #include "common/train/wide/wide_round.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "common/result.hpp"
 
@@ -11,13 +12,9 @@ namespace {
 // few enough examples for the caches.
 constexpr std::size_t kPairsKept = 1u << 15;
 constexpr std::size_t kFeaturesKept = 1u << 17;
-// Replaces the score of a neuron that is a true label of the example.
-constexpr float kIsTrue = -1;
+// Replaces the sum of a neuron that is a true label of the example: below every least sum.
+constexpr float kIsTrue = -std::numeric_limits<float>::infinity();
 constexpr std::uint32_t kNoExample = ~0U;
-
-std::size_t part_of(std::uint32_t whole, std::uint32_t shards) {
-  return std::max<std::size_t>(1, whole / shards);
-}
 
 }  // namespace
 
@@ -26,8 +23,6 @@ WideRound::WideRound(const ModelConfig& config, const RunPlan& plan,
     : config_(config),
       plan_(plan),
       shard_(std::move(shard)),
-      list_entries_(part_of(config.feature_list, config.output_shards)),
-      listed_(part_of(config.active_cap, config.output_shards)),
       next_(first),
       end_(plan.round_end(plan.round_of(first))),
       numbers_(config.features) {}
@@ -43,35 +38,33 @@ void WideRound::number_features() {
     }
     row_begins_.push_back(row_features_.size());
   }
-  // A list has room for its features' neurons, up to list_entries_.
+  // A list has room for all neurons with its feature.
   lists_.assign(numbers_.count(), {});
   for (const std::uint32_t feature : row_features_) ++lists_[feature].size;
   std::size_t entries = 0;
   for (List& list : lists_) {
     list.begin = static_cast<std::uint32_t>(entries);
-    entries += std::min<std::size_t>(list.size, list_entries_);
+    entries += list.size;
   }
   entries_.resize(entries);
   places_.resize(numbers_.count());
   scores_.resize(neurons);
+  sums_min_.resize(neurons);
   pair_ends_.resize(neurons);
 }
 
 void WideRound::rebuild_lists() {
+  const float least = config_.wide_list_weight * config_.wide_scale;
   for (List& list : lists_) list.size = 0;
   for (std::uint32_t n = 0; n + 1 < row_begins_.size(); ++n) {
-    const float* const weights = shard_->weights(n);
-    for (std::size_t i = row_begins_[n]; i < row_begins_[n + 1]; ++i) {
-      const float weight = weights[i - row_begins_[n]];
+    const std::size_t begin = row_begins_[n];
+    const auto weights = std::span(shard_->weights(n), row_begins_[n + 1] - begin);
+    sums_min_[n] = config_.wide_score_min - shard_->bias(n);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
       // Written so that a NaN is left out.
-      if (!(weight > 0)) continue;
-      List& list = lists_[row_features_[i]];
-      Entry* const own = entries_.data() + list.begin;
-      // Neurons ascend, so of equal weights this neuron's is last.
-      if (list.size == list_entries_ && !(weight > own[list.size - 1].weight)) continue;
-      std::size_t at = list.size < list_entries_ ? list.size++ : list.size - 1;
-      for (; at > 0 && weight > own[at - 1].weight; --at) own[at] = own[at - 1];
-      own[at] = {n, weight};
+      if (!(weights[i] > least)) continue;
+      List& list = lists_[row_features_[begin + i]];
+      entries_[list.begin + list.size++] = {n, weights[i]};
     }
   }
 }
@@ -122,10 +115,6 @@ void WideRound::choose(const WideBatch& batch) {
     const std::uint32_t neuron = label.neuron - neurons.begin;
     add(neuron, first + label.example, true);
     truths_.push_back({label.example, neuron});
-    if (config_.sampling == Sampling::kAll) continue;
-    for (const std::uint32_t drawer : batch.drawers_of(label.example)) {
-      add(neuron, first + drawer, false);
-    }
   }
   std::ranges::sort(truths_);
   auto next = truths_.begin();
@@ -174,28 +163,10 @@ void WideRound::choose_listed(std::uint32_t example, std::span<const Truth> trut
   look_ahead(example);
   const std::size_t met = add_up(example);
   for (const Truth& truth : truths) scores_[truth.neuron] = kIsTrue;
-  best_.clear();
-  float worst = 0;  // the last weight of `best_` once it is full
-  const auto before = [](const Entry& a, const Entry& b) {
-    return a.weight > b.weight || (a.weight == b.weight && a.neuron < b.neuron);
-  };
   for (const std::uint32_t neuron : std::span(met_).first(met)) {
-    const Entry candidate{neuron, scores_[neuron]};
-    if (candidate.weight == kIsTrue) continue;
-    scores_[neuron] = 0;
-    if (candidate.weight < worst) continue;
-    if (best_.size() == listed_) {
-      if (!before(candidate, best_.back())) continue;
-      best_.pop_back();
-    }
-    best_.push_back(candidate);
-    for (std::size_t at = best_.size() - 1; at > 0 && before(candidate, best_[at - 1]); --at) {
-      std::swap(best_[at], best_[at - 1]);
-    }
-    if (best_.size() == listed_) worst = best_.back().weight;
+    if (std::exchange(scores_[neuron], 0.0F) > sums_min_[neuron]) add(neuron, example, false);
   }
   for (const Truth& truth : truths) scores_[truth.neuron] = 0;
-  for (const Entry& chosen : best_) add(chosen.neuron, example, false);
 }
 
 // A counting sort by neuron; the few pairs of a neuron are then sorted by example.
@@ -257,8 +228,8 @@ std::pair<ShardOutcome, ShardOutcome> WideRound::sums() const {
 
 std::uint64_t WideRound::memory_bytes() const {
   const std::size_t words = row_features_.capacity() + features_.capacity() + values_.capacity() +
-                            places_.capacity() + scores_.capacity() + met_.capacity() +
-                            pair_ends_.capacity() + keys_.capacity();
+                            places_.capacity() + scores_.capacity() + sums_min_.capacity() +
+                            met_.capacity() + pair_ends_.capacity() + keys_.capacity();
   const std::size_t pairs = lists_.capacity() + entries_.capacity() + row_begins_.capacity() +
                             pairs_.capacity() + truths_.capacity() + matches_.capacity();
   return numbers_.memory_bytes() + words * 4 + pairs * 8 + kept_.capacity() * sizeof(Kept) +

@@ -1,16 +1,17 @@
 // Trains a wide shard through the batches of a round. Holds the working memory of a thread, which
 // exists only during the round.
 //
-// An example's active set in the shard has up to three parts: its true labels; the shard's part of
-// `active_cap` neurons with the largest sums of weights in the short lists of the example's
-// features; and the true labels of `random_negatives` other examples of the batch, drawn with
-// replacement, since frequent labels have no large weights and no list finds them. With
-// Sampling::kAll the set is every neuron, with kRandom it is true and drawn labels only.
+// An example's active set has its true labels and the neurons whose score, summed over the lists of
+// the example's features, exceeds `wide_score_min`. With Sampling::kAll the set is every neuron.
 //
-// A feature's short list has the `feature_list / output_shards` (at least one) largest positive
-// weights of the shard; of equal weights the lower neuron's. Like hash tables, the lists are
-// rebuilt as weights change. Between rebuilds active sets depend on no weight, so the sets of
-// several batches are chosen first. Then each neuron is trained through these batches in order.
+// A feature's list has the neurons whose weight for it exceeds the fraction `wide_list_weight` of
+// `wide_scale`. A row without such weights is trained by true labels alone, so its weights grow
+// until it is listed. Like hash tables, the lists and the biases in these scores are renewed every
+// `rehash_batches`. Between renewals active sets depend on no weight, so the sets of several
+// batches are chosen first. Then each neuron is trained through these batches in order.
+//
+// Whether a neuron is active depends on its own row alone. So the trained rows do not depend on the
+// number of shards.
 //
 // One thread at a time; threads may take turns.
 #pragma once
@@ -64,7 +65,7 @@ class WideRound {
     float weight = 0;
   };
 
-  // A feature's short list in entries_. Its size is the number of entries in use.
+  // A feature's list in entries_. Its size is the number of entries in use.
   struct List {
     std::uint32_t begin = 0;
     std::uint32_t size = 0;
@@ -93,7 +94,7 @@ class WideRound {
   void look_ahead(std::uint32_t example) const;
   // Adds up the weights in the example's lists in scores_. Returns how many neurons met_ names.
   std::size_t add_up(std::uint32_t example);
-  // Adds the neurons with the largest sums. `truths`: of the example.
+  // Adds the neurons whose scores exceed the least score. `truths`: of the example.
   void choose_listed(std::uint32_t example, std::span<const Truth> truths);
 
   void add(std::uint32_t neuron, std::uint32_t example, bool is_true) {
@@ -111,8 +112,6 @@ class WideRound {
   const ModelConfig& config_;
   const RunPlan& plan_;
   std::shared_ptr<WideShard> shard_;
-  const std::size_t list_entries_;  // most entries of a list
-  const std::size_t listed_;        // most neurons that lists add to an active set
   BatchIndex next_;
   BatchIndex end_;
   std::vector<ShardOutcome> outcomes_;
@@ -139,9 +138,9 @@ class WideRound {
 
   // Working memory.
   AlignedVector<std::uint32_t> places_;  // by feature: place in the neuron, from 1, or 0
-  AlignedVector<float> scores_;          // by neuron; zero between examples
+  AlignedVector<float> scores_;          // by neuron: sum of listed weights; zero between examples
+  AlignedVector<float> sums_min_;        // by neuron: the sum above which it is active
   std::vector<std::uint32_t> met_;
-  std::vector<Entry> best_;
   std::vector<Truth> truths_;
   std::vector<std::uint32_t> pair_ends_;  // neurons
   std::vector<std::uint32_t> keys_;       // of the pairs, neuron by neuron

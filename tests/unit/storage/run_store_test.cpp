@@ -79,6 +79,18 @@ TEST_CASE("run store: another run is refused with the differing keys", "[storage
   CHECK(disk.writes() == writes);
 }
 
+TEST_CASE("run store: rows that an earlier version trained are read, and not trained on",
+          "[storage]") {
+  const MemoryStore disk;
+  RunIdentity identity = small_identity();
+  identity.model.feature_list = 64;
+  const auto counts = small_label_counts(identity);
+  CHECK(RunStore::create_or_open(disk.share(), identity, counts).ok());
+  check_error(RunStore::create_or_open(disk.share(), identity, counts), ErrorCode::kVersion,
+              "an earlier version");
+  CHECK(require_value(RunStore::open(disk.share()))->checkpoint() == 0);
+}
+
 TEST_CASE("run store: a run may go on for more epochs, which changes no digest", "[storage]") {
   const MemoryStore disk;
   std::string digest;

@@ -2,8 +2,11 @@
 
 #include <catch2/catch.hpp>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "common/limits.hpp"
+#include "common/model/model_fields.hpp"
 
 namespace gleaner {
 namespace {
@@ -51,6 +54,31 @@ TEST_CASE("model config: a field out of range is refused by name", "[model_confi
   REQUIRE(validate(config).ok());
   config.batch_examples = 2049;
   require_refused(config, "batch_examples");
+}
+
+TEST_CASE("model config: random sampling needs a hidden layer", "[model_config]") {
+  ModelConfig config = good();
+  config.sampling = Sampling::kRandom;
+  REQUIRE(validate(config).ok());
+  config.hidden = 0;
+  require_refused(config, "sampling");
+}
+
+TEST_CASE("model config: a run of an earlier version is read, and not trained", "[model_config]") {
+  ModelConfig config = good();
+  config.hidden = 0;
+  const auto texts = model_fields(config);
+  std::map<std::string, std::string> fields(texts.begin(), texts.end());
+  REQUIRE(fields.erase("feature_list") == 0);
+  REQUIRE(check_trainable(config).ok());
+  fields.erase("wide_list_weight");
+  fields.erase("wide_score_min");
+  fields["feature_list"] = "256";
+  const Result<ModelConfig> read = model_from_fields(fields);
+  REQUIRE(read.ok());
+  const Result<void> refused = check_trainable(*read);
+  REQUIRE(refused.error().code == ErrorCode::kVersion);
+  REQUIRE_THAT(refused.error().message, Catch::Matchers::Contains("an earlier version"));
 }
 
 TEST_CASE("model config: epochs are a multiple of those of a round", "[model_config]") {

@@ -182,14 +182,14 @@ TEST_CASE("recipe: texts get wide rows, and few or dense features a hidden layer
   REQUIRE(validate(wide).ok());
   REQUIRE(wide.sampling == Sampling::kLsh);
   REQUIRE(RunPlan(wide).round_count() == wide.epochs);
-  REQUIRE(wide.active_cap == 64);
-  texts.labels_per_point = 10;
-  REQUIRE(recipe(texts).model.active_cap == 160);
-  texts.labels_per_point = 40;
-  REQUIRE(recipe(texts).model.active_cap == 256);
-  for (const RecipeKind kind : {RecipeKind::kFast, RecipeKind::kBest}) {
-    REQUIRE(validate(recipe(texts, {.kind = kind}).model).ok());
-  }
+  const ModelConfig fast = recipe(texts, {.kind = RecipeKind::kFast}).model;
+  const ModelConfig best = recipe(texts, {.kind = RecipeKind::kBest}).model;
+  REQUIRE(validate(fast).ok());
+  REQUIRE(validate(best).ok());
+  REQUIRE(fast.wide_list_weight > wide.wide_list_weight);
+  REQUIRE(best.wide_list_weight < wide.wide_list_weight);
+  REQUIRE(fast.wide_score_min > wide.wide_score_min);
+  REQUIRE(best.wide_score_min < wide.wide_score_min);
   REQUIRE_FALSE(is_wide(recipe(texts, {.hidden = 256}).model));
   texts.features = 999;
   REQUIRE_FALSE(is_wide(recipe(texts).model));

@@ -111,6 +111,7 @@ Result<ExitCode> OpenedRun::open_and_run() {
   if (is_wide(data_.model)) {
     identity.settings[kWideWeightsKey] = wide_weights_text(data_.wide_weights);
   }
+  if (!data_.trials.empty()) identity.settings[kRecipeTrialsKey] = trials_text(data_.trials);
   identity.begins_new_test = config_.evaluation.new_test;
   InitialRows rows;
   if (data_.initial && !is_wide(data_.model)) rows = data_.initial->rows(data_.model);

@@ -13,8 +13,10 @@
 #include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
 #include "master/evaluation_sample.hpp"
+#include "master/recipe/measured_scale.hpp"
 #include "master/recipe_chosen.hpp"
 #include "storage/engine/rocks_store.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
@@ -56,6 +58,8 @@ class RunDataOpener {
   // Sizes in a header cost nothing to write: refuses those that this machine cannot hold, before
   // memory is taken.
   [[nodiscard]] Result<void> check_memory(const ModelConfig& model) const;
+  // Sets the length of a new run's start rows, unless somebody has set it.
+  Result<void> measure_scale(ModelConfig& model, Recipe& proposed);
   // Sets the model's wide_rows, which a run keeps, and the data's wide_weights.
   Result<void> size_wide_rows(ModelConfig& model);
   // A run keeps the sample with which it began, even if it gets more epochs.
@@ -102,6 +106,7 @@ Result<RunData> RunDataOpener::open() {
     if (auto fits = data_.initial->check_fits(*model); !fits) return fits.error();
     if (on_note_) on_note_(initial_model_note(*model));
   }
+  if (auto measured = measure_scale(*model, proposed); !measured) return measured.error();
   if (auto sized = size_wide_rows(*model); !sized) return sized.error();
   data_.model = *model;
   data_.recipe = recipe_chosen(config_, proposed.choices, *model);
@@ -174,6 +179,24 @@ Result<void> RunDataOpener::check_memory(const ModelConfig& model) const {
                   "this machine has {} GiB: check the sizes in the file's first line, "
                   "lower --hidden, or let volunteers hold it (--input-layer volunteers)",
                   config_.data.train, model.features, model.hidden, needed >> 30, has >> 30)};
+}
+
+Result<void> RunDataOpener::measure_scale(ModelConfig& model, Recipe& proposed) {
+  if (!is_wide(model) || stored_ || data_.initial || config_.recipe == RecipeKind::kFast ||
+      config_.model.get(&ModelConfig::wide_scale)) {
+    return {};
+  }
+  auto measured =
+      measured_scale(*data_.train, model, effective_threads(config_, machine_facts().cores),
+                     without_slash(config_.run.store) + ".trial", on_note_);
+  if (!measured) return measured.error();
+  if (!*measured) return {};
+  model.wide_scale = (*measured)->scale;
+  data_.trials = std::move((*measured)->trials);
+  for (RecipeChoice& choice : proposed.choices) {
+    if (choice.field == "wide_scale") choice.why = (*measured)->why;
+  }
+  return {};
 }
 
 Result<void> RunDataOpener::size_wide_rows(ModelConfig& model) {

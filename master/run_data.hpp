@@ -12,6 +12,7 @@
 
 #include "common/data/packed_dataset.hpp"
 #include "common/model/model_config.hpp"
+#include "common/model/recipe.hpp"
 #include "common/result.hpp"
 #include "common/train/wide/wide_trainer.hpp"
 #include "master/config/config.hpp"
@@ -29,7 +30,8 @@ struct RunData {
   std::unique_ptr<WideStart> wide_start;  // null: no wide rows, or the store has them already
   WideWeights wide_weights;               // without a hidden layer
   ModelConfig model;
-  RecipeChosen recipe;  // values that nobody has set
+  RecipeChosen recipe;              // values that nobody has set
+  std::vector<RecipeTrial> trials;  // of a new run whose recipe measures
   // evaluation.sample in effect; unset when it is not configured and there is no test set.
   std::optional<std::uint64_t> evaluation_sample;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <sstream>
 
 namespace gleaner {
 namespace {
@@ -376,6 +377,27 @@ void Chooser::choose_rates() {
 
 Recipe recipe(const DatasetFacts& facts, const RecipeRequest& request) {
   return Chooser(facts, request).choose();
+}
+
+std::string trials_text(std::span<const RecipeTrial> trials) {
+  std::string text;
+  for (const RecipeTrial& trial : trials) {
+    text += fmt::format("{} {} {:.6f};", trial.wide_scale, trial.epochs, trial.quality);
+  }
+  return text;
+}
+
+std::vector<RecipeTrial> stored_trials(const std::map<std::string, std::string>& settings) {
+  std::vector<RecipeTrial> trials;
+  const auto text = settings.find(kRecipeTrialsKey);
+  if (text == settings.end()) return trials;
+  std::istringstream entries(text->second);
+  for (std::string entry; std::getline(entries, entry, ';');) {
+    std::istringstream numbers(entry);
+    RecipeTrial trial;
+    if (numbers >> trial.wide_scale >> trial.epochs >> trial.quality) trials.push_back(trial);
+  }
+  return trials;
 }
 
 }  // namespace gleaner

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +55,21 @@ struct Recipe {
   ModelConfig model;
   std::vector<RecipeChoice> choices;  // in the order of ModelConfig
 };
+
+// A candidate that was trained before the run on a part of its data, and the quality of its answers
+// to held-out examples (master/recipe/wide_trial.hpp).
+struct RecipeTrial {
+  float wide_scale = 0;
+  std::uint32_t epochs = 0;
+  double quality = 0;
+
+  friend bool operator==(const RecipeTrial&, const RecipeTrial&) = default;
+};
+
+// A store keeps a run's trials among its settings. A malformed entry is left out.
+inline constexpr const char* kRecipeTrialsKey = "recipe.trials";
+std::string trials_text(std::span<const RecipeTrial> trials);
+std::vector<RecipeTrial> stored_trials(const std::map<std::string, std::string>& settings);
 
 // Decides every field except data_fingerprint and seed. Requires points, features and labels within
 // a configuration's limits. The model is valid if the request's values are.

@@ -28,6 +28,7 @@ constexpr View kViews[] = {
     {"layer", nullptr, true, inspect_layer},
     {"history", nullptr, false, inspect_history},
     {"config", nullptr, false, inspect_config},
+    {"recipe", nullptr, false, inspect_recipe},
     {"checkpoints", nullptr, false, inspect_checkpoints},
     {"space", nullptr, false, inspect_space},
     {"volunteers", nullptr, false, inspect_volunteers},

@@ -5,6 +5,7 @@
 
 #include "common/limits.hpp"
 #include "common/model/model_fields.hpp"
+#include "common/model/recipe.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/charts.hpp"
@@ -155,6 +156,25 @@ Result<Report> inspect_config(RunStore& run, const InspectRequest&) {
   auto& settings = report.table("settings", {{"key", "key", true}, {"value", "value", true}});
   for (const auto& [name, text] : run.identity().settings) {
     settings.rows.push_back({cell_text(name), cell_text(text)});
+  }
+  return report;
+}
+
+Result<Report> inspect_recipe(RunStore& run, const InspectRequest&) {
+  const std::vector<RecipeTrial> trials = stored_trials(run.identity().settings);
+  Report report;
+  report.section("", trials.empty() ? "No candidate was tried before this run"
+                                    : "Start rows that were tried before this run");
+  auto& table = report.table("trials", {{"wide_scale", "length", false},
+                                        {"epochs", "epochs", false},
+                                        {"quality", "P@1 and nDCG@5, mean", false},
+                                        {"is_chosen", "chosen", true}});
+  for (const RecipeTrial& trial : trials) {
+    const bool is_chosen = trial.wide_scale == run.identity().model.wide_scale;
+    table.rows.push_back({cell_number(trial.wide_scale, 3),
+                          cell_count(trial.epochs),
+                          cell_number(trial.quality, 4),
+                          {is_chosen, is_chosen ? "yes" : ""}});
   }
   return report;
 }

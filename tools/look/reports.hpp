@@ -27,6 +27,7 @@ struct InspectRequest {
 
 Result<Report> inspect_summary(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_config(RunStore& run, const InspectRequest& request);
+Result<Report> inspect_recipe(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_history(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_checkpoints(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_space(RunStore& run, const InspectRequest& request);

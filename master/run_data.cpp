@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/data/name_table.hpp"
 #include "common/data/open_or_pack.hpp"
 #include "common/limits.hpp"
 #include "common/machine_facts.hpp"
@@ -66,6 +67,8 @@ class RunDataOpener {
   [[nodiscard]] std::optional<std::uint64_t> sample_in_effect() const;
   // Notes signs that the training file may be the wrong one.
   void note_oddities() const;
+  // Matches the labels and features of the initial model and of the training file.
+  Result<void> match_names();
   [[nodiscard]] std::string initial_model_note(const ModelConfig& model) const;
 
   const MasterConfig& config_;
@@ -89,6 +92,7 @@ Result<RunData> RunDataOpener::open() {
     auto initial = InitialModel::open(config_.data.init_from);
     if (!initial) return initial.error();
     data_.initial = std::move(*initial);
+    if (auto matched = match_names(); !matched) return matched.error();
   }
   stored_ = stored_identity(config_.run.store);
   Recipe proposed = recipe(facts_of(*data_.train), recipe_request(config_, hidden_in_effect()));
@@ -258,15 +262,39 @@ void RunDataOpener::note_oddities() const {
   }
 }
 
+Result<void> RunDataOpener::match_names() {
+  // Names of another number than the data set's do not belong to it.
+  const auto names_beside = [this](const char* file, std::uint32_t count) -> Result<NameTable> {
+    const std::string path = companion_path(config_.data.train, file);
+    if (path.empty()) return NameTable();
+    auto names = NameTable::load(path);
+    if (!names || names->size() == count) return names;
+    return NameTable();
+  };
+  const auto labels = names_beside(kLabelNamesFile, data_.train->labels());
+  if (!labels) return labels.error();
+  const auto features = names_beside(kFeatureNamesFile, data_.train->features());
+  if (!features) return features.error();
+  return data_.initial->match(*labels, data_.train->labels(), *features, data_.train->features());
+}
+
 std::string RunDataOpener::initial_model_note(const ModelConfig& model) const {
+  const auto part = [](const char* things, const NameMatch& match, std::uint32_t in_file,
+                       std::uint32_t in_data) {
+    return fmt::format(
+        "{} of its {} {} are in the training file, matched by {}, and {} of the "
+        "training file's begin as in any run",
+        match.shared(), in_file, things,
+        match.is_by_name() ? "name" : "number, since one side has no names",
+        in_data - match.shared());
+  };
+  const InitialModel& initial = *data_.initial;
   return fmt::format(
-      "{}: the run begins with its {} features, {} and {} labels; {} features and "
-      "{} labels of the training file are not among them and begin as in any run",
-      config_.data.init_from, data_.initial->features(),
+      "{} ({}): {}; {}", config_.data.init_from,
       is_wide(model) ? std::string("no hidden layer")
-                     : fmt::format("{} hidden units", data_.initial->hidden()),
-      data_.initial->labels(), model.features - data_.initial->features(),
-      model.labels - data_.initial->labels());
+                     : fmt::format("{} hidden units", initial.hidden()),
+      part("labels", initial.matched_labels(), initial.labels(), model.labels),
+      part("features", initial.matched_features(), initial.features(), model.features));
 }
 
 Result<RunData> open_run_data(const MasterConfig& config,

@@ -76,10 +76,12 @@ void Sections::add_data() {
   settings.add("test", SettingScope::kMachine, "",
                "Test file for precision@k, in the same form. Without it nothing is evaluated.",
                text_setting(c.data.test, "PATH"));
-  settings.add("init_from", SettingScope::kMachine, "",
-               "Model that the run begins with instead of random weights, in safetensors form, "
-               "as gleaner export writes it. The run may have more labels or features.",
-               text_setting(c.data.init_from, "FILE"));
+  settings.add(
+      "init_from", SettingScope::kMachine, "",
+      "Model that the run begins with instead of random weights, in safetensors form, "
+      "as gleaner export writes it. Labels and features are matched by name where both sides "
+      "have names, else by number; the run's others begin as in any run.",
+      text_setting(c.data.init_from, "FILE"));
   settings.add("cache_dir", SettingScope::kMachine, "",
                "Folder for the packed form of the data. Empty: beside the data file.",
                text_setting(c.data.cache_dir, "DIR"));

@@ -39,6 +39,27 @@ Result<void> InitialModel::read() {
   auto read = file_->has("wide.offsets") ? read_wide() : read_layers();
   if (!read) return read;
   if (auto counts = read_label_counts(); !counts) return counts;
+  return match({}, labels_, {}, features_);
+}
+
+Result<void> InitialModel::match(const NameTable& labels, std::uint32_t label_count,
+                                 const NameTable& features, std::uint32_t feature_count) {
+  const auto matched = [this](const char* tensor, const NameTable& names, std::uint32_t in_file,
+                              std::uint32_t in_data, bool is_exact) -> Result<NameMatch> {
+    const Result<std::string_view> text = file_->text(tensor);
+    if (!text) return text.error();
+    if (text->empty() || names.size() == 0) return NameMatch(in_file, in_data);
+    const NameTable own = NameTable::of_lines(*text);
+    if (own.size() == in_file || (own.size() > in_file && !is_exact)) return NameMatch(own, names);
+    return file_->refuse(fmt::format("{} has {} names for {} rows", tensor, own.size(), in_file));
+  };
+  auto of_labels = matched(kLabelNamesTensor, labels, labels_, label_count, true);
+  if (!of_labels) return of_labels.error();
+  // With wide rows, features_ ends at the last feature that a label has.
+  auto of_features = matched(kFeatureNamesTensor, features, features_, feature_count, hidden_ != 0);
+  if (!of_features) return of_features.error();
+  label_match_ = std::move(*of_labels);
+  feature_match_ = std::move(*of_features);
   take_fingerprint();
   return {};
 }
@@ -155,6 +176,11 @@ void InitialModel::take_fingerprint() {
                                &wide_offsets_, &wide_features_, &wide_weights_, &wide_own_}) {
     if (tensor->data != nullptr) stream.add(tensor->data, tensor->bytes());
   }
+  for (const NameMatch* match : {&label_match_, &feature_match_}) {
+    if (match->is_identity()) continue;
+    const std::vector<std::uint32_t>& numbers = match->all_to_data();
+    stream.add(numbers.data(), numbers.size() * sizeof(numbers[0]));
+  }
   fingerprint_ = std::max<std::uint64_t>(1, stream.value());
 }
 
@@ -173,7 +199,8 @@ Result<void> InitialModel::check_fits(const ModelConfig& model) const {
                     "--hidden-units {}",
                     kind, kind));
   }
-  if (model.features < features_ || model.labels < labels_) {
+  if ((!feature_match_.is_by_name() && model.features < features_) ||
+      (!label_match_.is_by_name() && model.labels < labels_)) {
     return refuse(
         fmt::format("it has {} features and {} labels, more than the {} and {} of the "
                     "training file",
@@ -182,12 +209,17 @@ Result<void> InitialModel::check_fits(const ModelConfig& model) const {
   return {};
 }
 
-Result<void> InitialModel::read_wide_row(std::uint32_t label, WideRow& row) const {
+Result<void> InitialModel::read_wide_row(std::uint32_t in_data, WideRow& row) const {
+  const std::uint32_t label = label_match_.to_file(in_data);
   const auto begin = wide_offsets_.at<std::uint32_t>(label);
   const auto end = wide_offsets_.at<std::uint32_t>(label + 1);
+  std::vector<std::pair<std::uint32_t, float>> weights;
   for (std::uint64_t i = begin; i < end; ++i) {
-    row.add(wide_features_.at<std::uint32_t>(i), wide_weights_.at<float>(i));
+    const std::uint32_t feature = feature_match_.to_data(wide_features_.at<std::uint32_t>(i));
+    if (feature != NameMatch::kNone) weights.emplace_back(feature, wide_weights_.at<float>(i));
   }
+  std::ranges::sort(weights, {}, &std::pair<std::uint32_t, float>::first);
+  for (const auto& [feature, weight] : weights) row.add(feature, weight);
   row.bias = output_bias_.at<float>(label);
   row.own = wide_own_.at<float>(label);
   if (are_sound_weights(row.weights) && are_sound_weights({&row.bias, 1}) &&
@@ -218,16 +250,17 @@ bool InitialModel::RowMaker::read(ShardId shard, std::uint32_t row, std::span<fl
   const NeuronRange neurons = map_.neurons(shard);
   const std::size_t row_bytes = std::size_t{file_.hidden_} * sizeof(float);
   if (map_.is_output(shard)) {
-    const std::size_t label = map_.label_of_neuron(neurons.begin + row);
-    if (label >= file_.labels_) return false;
+    const std::size_t label = file_.label_match_.to_file(map_.label_of_neuron(neurons.begin + row));
+    if (label == NameMatch::kNone) return false;
     std::memcpy(values.data(), file_.output_weight_.data + label * row_bytes, row_bytes);
     std::memcpy(&values.back(), file_.output_bias_.data + label * sizeof(float), sizeof(float));
     return true;
   }
   const bool is_bias = row == config_.features;
-  if (!is_bias && row >= file_.features_) return false;
+  const std::size_t feature = is_bias ? 0 : file_.feature_match_.to_file(row);
+  if (feature == NameMatch::kNone) return false;
   const std::uint8_t* const from =
-      is_bias ? file_.input_bias_.data : file_.input_weight_.data + row * row_bytes;
+      is_bias ? file_.input_bias_.data : file_.input_weight_.data + feature * row_bytes;
   std::memcpy(values.data(), from + neurons.begin * sizeof(float), values.size_bytes());
   return true;
 }

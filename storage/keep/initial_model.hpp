@@ -1,6 +1,6 @@
 // A model that a run begins with: a safetensors file as `gleaner export` writes it, with a hidden
-// layer or with wide rows. Labels and features that the file lacks begin as in any run. The file is
-// mapped; any one thread.
+// layer or with wide rows. Labels and features that the file lacks begin as in any run; those that
+// the data set lacks are left out, if they have names. The file is mapped; any one thread.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "common/model/model_config.hpp"
 #include "common/result.hpp"
 #include "storage/keep/initial_wide_rows.hpp"
+#include "storage/keep/name_match.hpp"
 #include "storage/keep/tensor_file.hpp"
 #include "storage/run_store.hpp"
 
@@ -42,18 +43,33 @@ class InitialModel {
   // Training examples of each label; empty when the file does not have them.
   [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const { return label_counts_; }
 
-  // A fingerprint of shapes and numbers only, never 0.
+  // Finds the file's labels and features in a data set: by name where the file has names and the
+  // data set's table is not empty, else by number. Before this call, by number in a data set of the
+  // file's own sizes. Errors name the file: broken names.
+  Result<void> match(const NameTable& labels, std::uint32_t label_count, const NameTable& features,
+                     std::uint32_t feature_count);
+
+  [[nodiscard]] const NameMatch& matched_labels() const { return label_match_; }
+
+  [[nodiscard]] const NameMatch& matched_features() const { return feature_match_; }
+
+  [[nodiscard]] bool has_label(std::uint32_t in_data) const {
+    return label_match_.to_file(in_data) != NameMatch::kNone;
+  }
+
+  // A fingerprint of shapes and numbers, never 0; and of the match, if it changes numbers.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
-  // Refuses a configuration with another number or kind of hidden units, or with fewer features or
-  // labels.
+  // Refuses a configuration with another number or kind of hidden units, and one with fewer
+  // features or labels if they are matched by number.
   [[nodiscard]] Result<void> check_fits(const ModelConfig& model) const;
 
   // The initial rows of the run's shards. Requires check_fits(model) and, for wide rows, that the
   // run has no more labels than the file. This object must outlive the result.
   [[nodiscard]] InitialRows rows(const ModelConfig& model) const;
 
-  // Reads a label's wide row from the file into `row`. Requires hidden() == 0.
+  // Reads a label's wide row from the file into `row`, with the data set's numbers. Requires
+  // hidden() == 0 and has_label(label).
   Result<void> read_wide_row(std::uint32_t label, WideRow& row) const;
 
  private:
@@ -71,6 +87,8 @@ class InitialModel {
   std::uint32_t features_ = 0, hidden_ = 0, labels_ = 0;
   std::uint64_t fingerprint_ = 0;
   std::vector<std::uint32_t> label_counts_;
+  NameMatch label_match_{0, 0};
+  NameMatch feature_match_{0, 0};
   Tensor input_weight_;   // features x hidden
   Tensor input_bias_;     // hidden
   Tensor output_weight_;  // labels x hidden

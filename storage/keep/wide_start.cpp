@@ -86,7 +86,7 @@ void WideStart::add_at_zero(WideRow& row) {
 
 Result<void> WideStart::make_row(std::uint32_t label, WideRow& row) {
   sum_up(label);
-  if (initial_ != nullptr && label < initial_->labels()) {
+  if (initial_ != nullptr && initial_->has_label(label)) {
     if (auto read = initial_->read_wide_row(label, row); !read) return read;
     add_at_zero(row);
     return {};

@@ -249,7 +249,7 @@ class WideRows(EndToEndTest):
             best = json.loads(line)["predicted"][0]
             self.assertTrue(best["is_true"], line)
             self.assertIn(best["why"][0]["name"], SUBJECTS[best["name"]].split())
-        for view in ("summary", "layer", "config", "space", "checkpoints"):
+        for view in ("summary", "layer", "config", "recipe", "space", "checkpoints"):
             self.cluster.gleaner("inspect", self.store, view)
         self.cluster.gleaner("inspect", self.store, "shard", 0)
         code, program = self.cluster.run("gleaner", "inspect", self.store, "table", 0)
@@ -314,6 +314,27 @@ class WideRows(EndToEndTest):
         self.assertEqual(predicted[0]["label"], labels)
         self.assertEqual([predicted[0]["label"] for predicted in self.predictions(grown)],
                          [predicted[0]["label"] for predicted in self.predictions(self.store)])
+
+    def test_a_model_file_with_names_is_matched_by_name(self):
+        exported = self.cluster.path("model.safetensors")
+        self.cluster.gleaner("export", self.store, "--to", exported, "--data", self.folder)
+        # "animal" comes before all other labels and shifts their numbers; "metal" is gone.
+        subjects = {"animal": "cat dog fox owl", **SUBJECTS}
+        del subjects["metal"]
+        folder = self.cluster.texts("next", subjects)
+        store = self.cluster.path("next-run")
+        for hidden in ([], ["--hidden", 0]):
+            code, program = self.cluster.run(
+                "gleaner-master", "--train", folder / "train.txt", "--store", store, "--local", 1, "--epochs", 1,
+                "--init-from", exported, *hidden)
+            self.assertEqual(code, 0, program.said())
+            if not hidden:
+                self.assertIn("2 of its 3 labels are in the training file, matched by name, and 1 of", program.said())
+        asked = self.cluster.path("asked.txt")
+        for label, words in subjects.items():
+            asked.write_text(words + "\n")
+            answer = json.loads(self.cluster.gleaner("predict", store, "--text", folder, "--input", asked, "--json"))
+            self.assertEqual(answer["predicted"][0]["name"], label)
 
     def test_a_model_file_that_is_too_large_for_the_data_is_refused(self):
         exported = self.cluster.path("model.safetensors")

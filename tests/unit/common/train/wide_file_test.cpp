@@ -30,16 +30,23 @@ struct WideFileContent {
   Floats biases = {-3.0F, -4.0F};
 
   // Writes the file, and says where it is.
-  [[nodiscard]] std::string write(const test::TemporaryFolder& folder) const {
+  [[nodiscard]] std::string write(const test::TemporaryFolder& folder,
+                                  const std::string& labels = {},
+                                  const std::string& feature_names = {}) const {
     const std::string path = folder.path() + "/model.safetensors";
     const auto extent = [](const auto& list) { return std::vector<std::uint64_t>{list.size()}; };
-    auto file = ModelFile::create(path, ModelFileForm::kSafetensors,
-                                  {{"wide.offsets", TensorType::kUint32, extent(offsets)},
-                                   {"wide.features", TensorType::kUint32, extent(features)},
-                                   {"wide.weights", TensorType::kFloat32, extent(weights)},
-                                   {"wide.own", TensorType::kFloat32, extent(own)},
-                                   {"output.bias", TensorType::kFloat32, extent(biases)}},
-                                  {});
+    std::vector<TensorSpec> tensors = {{"wide.offsets", TensorType::kUint32, extent(offsets)},
+                                       {"wide.features", TensorType::kUint32, extent(features)},
+                                       {"wide.weights", TensorType::kFloat32, extent(weights)},
+                                       {"wide.own", TensorType::kFloat32, extent(own)},
+                                       {"output.bias", TensorType::kFloat32, extent(biases)}};
+    if (!labels.empty()) {
+      tensors.push_back({kLabelNamesTensor, TensorType::kUint8, extent(labels)});
+    }
+    if (!feature_names.empty()) {
+      tensors.push_back({kFeatureNamesTensor, TensorType::kUint8, extent(feature_names)});
+    }
+    auto file = ModelFile::create(path, ModelFileForm::kSafetensors, tensors, {});
     REQUIRE(file.ok());
     std::size_t tensor = 0;
     const auto fill = [&](const auto& list) {
@@ -50,6 +57,8 @@ struct WideFileContent {
     fill(weights);
     fill(own);
     fill(biases);
+    if (!labels.empty()) fill(labels);
+    if (!feature_names.empty()) fill(feature_names);
     REQUIRE((*file)->finish().ok());
     return path;
   }
@@ -134,6 +143,55 @@ TEST_CASE("wide model file: a run keeps its rows and begins beside them as any r
     REQUIRE(row.bias == without.bias);
     REQUIRE(row.own == without.own);
   }
+}
+
+TEST_CASE(
+    "wide model file: labels and features are found by name in a data set that has them elsewhere",
+    "[wide]") {
+  const test::TemporaryFolder folder;
+  const WideFileContent content;
+  const auto names = [](std::initializer_list<const char*> list) {
+    NameTable table;
+    for (const char* name : list) table.add(name);
+    return table;
+  };
+  const std::string path = content.write(folder, "apple\npear\n", "a\nb\nc\nd\ne\n");
+  const auto file = InitialModel::open(path).value();
+  const std::uint64_t by_number = file->fingerprint();
+  REQUIRE(file->has_label(1));
+  // "plum" is new and before the others; "d" and the file's "b" are gone.
+  REQUIRE(file->match(names({"plum", "pear", "apple"}), 3, names({"e", "c", "a", "f"}), 4).ok());
+  REQUIRE(file->matched_labels().is_by_name());
+  REQUIRE(file->matched_labels().shared() == 2);
+  REQUIRE(file->matched_features().shared() == 3);
+  REQUIRE(file->fingerprint() != by_number);
+  REQUIRE_FALSE(file->has_label(0));
+  WideRow row;
+  REQUIRE(file->read_wide_row(2, row).ok());  // apple: b and e
+  REQUIRE(row.features == Words{0});
+  REQUIRE(row.weights == Floats{-0.25F});
+  REQUIRE(row.bias == content.biases[0]);
+  row.clear();
+  REQUIRE(file->read_wide_row(1, row).ok());  // pear: c
+  REQUIRE(row.features == Words{1});
+  REQUIRE(row.weights == Floats{2.0F});
+  // Fewer labels than the file has are allowed by name, and not by number.
+  ModelConfig config;
+  config.hidden = 0;
+  config.features = 4;
+  config.labels = 1;
+  REQUIRE(file->match(names({"pear"}), 1, names({"e", "c", "a", "f"}), 4).ok());
+  REQUIRE(file->check_fits(config).ok());
+  REQUIRE(file->match({}, 1, {}, 4).ok());
+  REQUIRE_FALSE(file->matched_labels().is_by_name());
+  REQUIRE(file->check_fits(config).error().code == ErrorCode::kInvalidArgument);
+  // A match that changes no number leaves the fingerprint.
+  REQUIRE(file->match(names({"apple", "pear"}), 2, names({"a", "b", "c", "d", "e"}), 5).ok());
+  REQUIRE(file->fingerprint() == by_number);
+
+  const auto broken = InitialModel::open(content.write(folder, "apple\n", "")).value();
+  REQUIRE_THAT(broken->match(names({"pear"}), 1, {}, 4).error().message,
+               Catch::Contains("label_names has 1 names for 2 rows"));
 }
 
 TEST_CASE("wide model file: what cannot be rows is refused by name", "[wide]") {

@@ -1,14 +1,18 @@
 #include "tools/python/loaded_model.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <thread>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
 
 #include "common/data/packed_dataset.hpp"
 #include "common/data/packed_writer.hpp"
+#include "common/machine_facts.hpp"
 #include "common/train/kernels.hpp"
 #include "storage/keep/open_to_read.hpp"
+#include "tools/predict/write_model.hpp"
 
 namespace gleaner {
 Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
@@ -21,10 +25,36 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
                              : PredictData::open_names(names, (*run)->identity());
   if (!known) return known.error();
   AnsweringOptions options;
-  options.threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  options.threads = threads > 0 ? threads : machine_facts().cores;
   auto model = AnsweringModel::open(std::move(*run), options);
   if (!model) return name_folder(model.error(), path);
-  return std::unique_ptr<LoadedModel>(new LoadedModel(std::move(*model), std::move(*known)));
+  return std::unique_ptr<LoadedModel>(
+      new LoadedModel(std::move(*model), std::move(*known), options.threads));
+}
+
+void LoadedModel::forget_threads_of_stores() {
+  // The last handler that is set is the first that runs: destructors of libraries are left out.
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
+}
+
+Result<void> LoadedModel::save(const std::string& path) {
+  std::vector<ModelPart> parts(1);
+  // Borrowed: the pointer owns nothing.
+  parts[0].run = std::shared_ptr<RunStore>(std::shared_ptr<void>(), &model_->run());
+  parts[0].name = "the model";
+  Result<std::string> digest = parts[0].run->checkpoint_digest();
+  if (!digest) return digest.error();
+  parts[0].digest = std::move(*digest);
+  ModelTarget target;
+  target.path = path;
+  target.data = &data_;
+  const auto written = write_model(parts, target, [](std::uint64_t, std::uint64_t) {});
+  return written ? Result<void>() : written.error();
 }
 
 Result<Point> LoadedModel::point_of(const std::string& text) const {
@@ -40,6 +70,7 @@ Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t to
     if (model_->is_normalised()) normalize_row(point.values);
     examples.push_back({{}, point.features, point.values});
   }
+  if (model_->pool().threads() < threads_) model_->pool().start(threads_);
   const Result<std::vector<ScoredLabel>> scored = model_->top(examples, top_k, false);
   if (!scored) return scored.error();
   BestLabels best;

@@ -1,5 +1,6 @@
 // A trained model within a Python process: the inference of `gleaner predict`, on rows and on
-// texts, and the same bits. One thread at a time; the work itself runs on a pool.
+// texts, and the same bits. It stays as it was opened, whatever becomes of its store. One thread at
+// a time; the work itself runs on a pool.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include "storage/infer/answering_model.hpp"
 #include "storage/infer/predict_data.hpp"
 #include "storage/infer/prediction.hpp"
+#include "tools/predict/export_model.hpp"
 #include "tools/python/csr_rows.hpp"
 
 namespace gleaner {
@@ -33,12 +35,25 @@ class LoadedModel {
   // `gleaner dataset` or a model file that has the names and words; empty: none, unless `path` is a
   // model file, which has its own. Fails as RunStore::open(), open_exported_run(),
   // AnsweringModel::open() and PredictData::open_names() do.
+  // `threads`: 0 is as many as the process may use.
   static Result<std::unique_ptr<LoadedModel>> open(const std::string& path, const std::string& data,
                                                    unsigned threads);
 
   [[nodiscard]] const AnsweringModel& model() const { return *model_; }
 
   [[nodiscard]] const PredictData& data() const { return data_; }
+
+  // As trained_checkpoint().
+  [[nodiscard]] std::uint64_t checkpoint() { return trained_checkpoint(model_->run()); }
+
+  // In the child of a fork(), before anything else: the threads of the parent do not exist there.
+  void forget_threads() { model_->pool().forget_threads(); }
+
+  // As forget_threads(), for RocksDB: at the end of the process it would wait for its threads.
+  static void forget_threads_of_stores();
+
+  // As write_model(), with names and words.
+  Result<void> save(const std::string& path);
 
   // Values as they stand in the data: they are scaled here if training scaled them. `first`: as
   // CsrRows::check().
@@ -54,8 +69,8 @@ class LoadedModel {
                                              std::size_t count);
 
  private:
-  LoadedModel(std::unique_ptr<AnsweringModel> model, PredictData data)
-      : model_(std::move(model)), data_(std::move(data)) {}
+  LoadedModel(std::unique_ptr<AnsweringModel> model, PredictData data, unsigned threads)
+      : model_(std::move(model)), data_(std::move(data)), threads_(threads) {}
 
   Result<Point> point_of(const std::string& text) const;
   Result<BestLabels> best(std::vector<Point> points, std::uint32_t top_k);
@@ -63,6 +78,7 @@ class LoadedModel {
 
   std::unique_ptr<AnsweringModel> model_;
   PredictData data_;
+  const unsigned threads_;
 };
 
 }  // namespace gleaner

@@ -12,13 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "common/data/packed_dataset.hpp"
-#include "common/data/packed_writer.hpp"
 #include "common/data/word_model.hpp"
+#include "common/limits.hpp"
 #include "common/result.hpp"
 #include "storage/infer/answering_model.hpp"
 #include "storage/infer/predict_data.hpp"
 #include "storage/infer/prediction.hpp"
+#include "tools/python/answer_figures.hpp"
+#include "tools/python/interrupts.hpp"
 #include "tools/python/loaded_model.hpp"
 #include "tools/python/training_file.hpp"
 
@@ -106,8 +107,8 @@ auto without_interpreter(const Work& work) {
   return work();
 }
 
-void define_model(py::module_& module) {
-  py::class_<LoadedModel>(module, "LoadedModel")
+void define_model(py::class_<LoadedModel>& model) {
+  model
       .def_static(
           "open",
           [](const std::string& path, const std::string& data, unsigned threads) {
@@ -132,21 +133,26 @@ void define_model(py::module_& module) {
            [](LoadedModel& self, const Array<std::int64_t>& offsets,
               const Array<std::uint32_t>& columns, const Array<float>& values, std::uint32_t label,
               std::size_t count) {
+             const CsrRows rows = rows_of(offsets, columns, values);
              return pairs_of(
-                 or_raise(self.why_row(rows_of(offsets, columns, values), label, count)));
+                 or_raise(without_interpreter([&] { return self.why_row(rows, label, count); })));
            })
       .def("why_text",
            [](LoadedModel& self, const std::string& text, std::uint32_t label, std::size_t count) {
-             return pairs_of(or_raise(self.why_text(text, label, count)));
-           })
+             return pairs_of(
+                 or_raise(without_interpreter([&] { return self.why_text(text, label, count); })));
+           });
+}
+
+void define_facts(py::class_<LoadedModel>& model) {
+  model
       .def_property_readonly("features",
                              [](const LoadedModel& self) { return self.model().config().features; })
       .def_property_readonly("labels",
                              [](const LoadedModel& self) { return self.model().config().labels; })
       .def_property_readonly("hidden",
                              [](const LoadedModel& self) { return self.model().config().hidden; })
-      .def_property_readonly("checkpoint",
-                             [](const LoadedModel& self) { return self.model().checkpoint(); })
+      .def_property_readonly("checkpoint", &LoadedModel::checkpoint)
       .def_property_readonly("hidden_units",
                              [](const LoadedModel& self) {
                                const bool is_linear =
@@ -155,6 +161,16 @@ void define_model(py::module_& module) {
                              })
       .def_property_readonly("reads_texts",
                              [](const LoadedModel& self) { return self.data().words() != nullptr; })
+      .def("save",
+           [](LoadedModel& self, const std::string& path) {
+             or_raise(without_interpreter([&] { return self.save(path); }));
+           })
+      .def("forget_threads", &LoadedModel::forget_threads)
+      .def_static("forget_threads_of_stores", &LoadedModel::forget_threads_of_stores)
+      .def("evaluation",
+           [](const LoadedModel& self) {
+             return AnswerFigures(self.model().label_counts(), self.model().config().points);
+           })
       .def("label_names",
            [](const LoadedModel& self) { return names_of(self.data().names().labels); })
       .def("feature_names",
@@ -165,11 +181,13 @@ void define_training(py::module_& module) {
   py::class_<TextWords>(module, "TextWords")
       .def_static("of_rule",
                   [](const std::string& rule) { return or_raise(TextWords::of_rule(rule)); })
-      .def_static("of_folder",
-                  [](const std::string& folder) { return or_raise(TextWords::of_folder(folder)); })
+      .def_static("of_model",
+                  [](const LoadedModel& model) { return TextWords::of_model(model.data()); })
       .def("count",
            [](TextWords& self, const std::vector<std::string>& texts) {
-             for (const std::string& text : texts) self.count(text);
+             without_interpreter([&] {
+               for (const std::string& text : texts) self.count(text);
+             });
            })
       .def("number", &TextWords::number)
       .def("names", [](const TextWords& self) { return self.model().words.numbered(); })
@@ -184,18 +202,33 @@ void define_training(py::module_& module) {
            [](TrainingFile& self, const Array<std::int64_t>& offsets,
               const Array<std::uint32_t>& columns, const Array<float>& values,
               const Array<std::int64_t>& label_offsets, const Array<std::uint32_t>& label_columns) {
-             or_raise(self.add_rows(rows_of(offsets, columns, values),
-                                    labels_of(label_offsets, label_columns)));
+             const CsrRows rows = rows_of(offsets, columns, values);
+             const CsrRows labels = labels_of(label_offsets, label_columns);
+             or_raise(without_interpreter([&] { return self.add_rows(rows, labels); }));
            })
       .def("add_texts",
            [](TrainingFile& self, const std::vector<std::string>& texts, const TextWords& words,
               const Array<std::int64_t>& label_offsets, const Array<std::uint32_t>& label_columns) {
-             or_raise(self.add_texts(texts, words, labels_of(label_offsets, label_columns)));
+             const CsrRows labels = labels_of(label_offsets, label_columns);
+             or_raise(without_interpreter([&] { return self.add_texts(texts, words, labels); }));
            })
-      .def("finish", [](TrainingFile& self) { or_raise(self.finish()); });
-  module.def("fingerprint", [](const std::string& path) {
-    return or_raise(PackedDataset::open(path))->fingerprint();
-  });
+      .def("finish", [](TrainingFile& self) {
+        or_raise(without_interpreter([&] { return self.finish(); }));
+      });
+}
+
+void define_rest(py::module_& module) {
+  py::class_<AnswerFigures>(module, "AnswerFigures")
+      .def("add",
+           [](AnswerFigures& self, const Array<std::int64_t>& offsets,
+              const Array<std::uint32_t>& columns, const Array<std::uint32_t>& best) {
+             self.add(labels_of(offsets, columns), span_of(best));
+           })
+      .def("figures", &AnswerFigures::figures);
+  module.def("watch_interrupts", &watch_interrupts);
+  module.def("interrupts", &interrupts);
+  module.attr("LABELS_MAX") = kLabelsMax;
+  module.attr("FEATURES_MAX") = kFeaturesMax;
 }
 
 }  // namespace
@@ -203,6 +236,9 @@ void define_training(py::module_& module) {
 }  // namespace gleaner
 
 PYBIND11_MODULE(_gleaner, module) {
-  gleaner::define_model(module);
+  py::class_<gleaner::LoadedModel> model(module, "LoadedModel");
+  gleaner::define_model(model);
+  gleaner::define_facts(model);
   gleaner::define_training(module);
+  gleaner::define_rest(module);
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "common/data/packed_dataset.hpp"
-#include "storage/infer/predict_data.hpp"
 
 namespace gleaner {
 
@@ -16,12 +15,6 @@ Result<TextWords> TextWords::of_rule(const std::string& rule) {
   model.rule = *parsed;
   model.fields = {{"text"}, "tags", "", "list"};
   return TextWords(std::move(model));
-}
-
-Result<TextWords> TextWords::of_folder(const std::string& folder) {
-  Result<WordModel> model = load_word_model(folder);
-  if (!model) return model.error();
-  return TextWords(std::move(*model));
 }
 
 void TextWords::count(const std::string& text) {

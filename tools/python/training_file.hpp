@@ -13,6 +13,7 @@
 #include "common/data/point_parser.hpp"
 #include "common/data/word_model.hpp"
 #include "common/result.hpp"
+#include "storage/infer/predict_data.hpp"
 #include "tools/python/csr_rows.hpp"
 
 namespace gleaner {
@@ -22,8 +23,9 @@ class TextWords {
  public:
   // `rule` as parse_word_rule() reads it.
   static Result<TextWords> of_rule(const std::string& rule);
-  // The words of an earlier data set (load_word_model), which stay as they are.
-  static Result<TextWords> of_folder(const std::string& folder);
+
+  // The words of a model, which stay as they are. Requires that it has words.
+  static TextWords of_model(const PredictData& data) { return TextWords(*data.words()); }
 
   void count(const std::string& text);
 

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SECONDS = 300
+SECONDS = 40
 SKIPPED = 77  # as CMakeLists.txt has it
 
 try:

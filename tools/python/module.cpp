@@ -100,11 +100,21 @@ std::vector<std::pair<std::uint32_t, float>> pairs_of(const std::vector<Contribu
   return pairs;
 }
 
-// The interpreter goes on with other threads meanwhile.
+// The interpreter goes on with other threads meanwhile. At its end it ends other threads where they
+// come back to it, which no destructor survives.
 template <typename Work>
 auto without_interpreter(const Work& work) {
-  const py::gil_scoped_release released;
-  return work();
+  PyThreadState* const thread = PyEval_SaveThread();
+  auto result = [&work, thread] {
+    try {
+      return work();
+    } catch (...) {
+      PyEval_RestoreThread(thread);
+      throw;
+    }
+  }();
+  PyEval_RestoreThread(thread);
+  return result;
 }
 
 void define_model(py::class_<LoadedModel>& model) {
@@ -187,6 +197,7 @@ void define_training(py::module_& module) {
            [](TextWords& self, const std::vector<std::string>& texts) {
              without_interpreter([&] {
                for (const std::string& text : texts) self.count(text);
+               return true;
              });
            })
       .def("number", &TextWords::number)

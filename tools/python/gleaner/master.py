@@ -185,15 +185,14 @@ class Interrupts:
             signal.signal(signal.SIGINT, self.before)
 
     def pass_on(self, master):
-        """Tells the master of each Ctrl-C, and of the end of the program around this thread."""
+        """Tells the master of each Ctrl-C."""
         _gleaner.watch_interrupts()  # another handler may have been installed meanwhile
-        ending = not threading.main_thread().is_alive() and self.passed_on == 0
-        for _ in range(_gleaner.interrupts() - self.seen + ending):
+        while self.seen < _gleaner.interrupts():
+            self.seen += 1
             self.passed_on += 1
             master.send_signal(signal.SIGINT)
             self.bar.say("Stopping after the open round; Ctrl-C again gives it up." if self.passed_on == 1
                          else "Giving the open round up.")
-        self.seen = _gleaner.interrupts()
 
 
 def _follow(master, events, bar, interrupts):

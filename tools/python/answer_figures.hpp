@@ -21,6 +21,9 @@ class AnswerFigures {
   AnswerFigures(const std::vector<std::uint32_t>& label_counts, std::uint64_t examples)
       : propensities_(label_counts, examples), classes_(label_counts) {}
 
+  AnswerFigures(const AnswerFigures&) = delete;  // parts refer to each other
+  AnswerFigures& operator=(const AnswerFigures&) = delete;
+
   // `best`: rows x width labels, best first. Requires as many rows of true labels.
   void add(const CsrRows& labels, std::span<const std::uint32_t> best) {
     const std::size_t width = labels.rows() == 0 ? 0 : best.size() / labels.rows();

@@ -179,7 +179,8 @@ void define_facts(py::class_<LoadedModel>& model) {
       .def_static("forget_threads_of_stores", &LoadedModel::forget_threads_of_stores)
       .def("evaluation",
            [](const LoadedModel& self) {
-             return AnswerFigures(self.model().label_counts(), self.model().config().points);
+             return std::make_unique<AnswerFigures>(self.model().label_counts(),
+                                                    self.model().config().points);
            })
       .def("label_names",
            [](const LoadedModel& self) { return names_of(self.data().names().labels); })

@@ -12,6 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 VERSION = "1.0"
+INFO = f"gleaner-{VERSION}.dist-info"
 METADATA = f"""Metadata-Version: 2.1
 Name: gleaner
 Version: {VERSION}
@@ -37,11 +38,19 @@ def build(folder):
     return made
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """PEP 517; returns the name of the folder."""
+    info = Path(metadata_directory) / INFO
+    info.mkdir()
+    (info / "METADATA").write_text(METADATA, encoding="utf-8")
+    return INFO
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """PEP 517; returns the wheel's name."""
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    tag, info = f"{python}-{python}-{platform}", f"gleaner-{VERSION}.dist-info"
+    tag = f"{python}-{python}-{platform}"
     name = f"gleaner-{VERSION}-{tag}.whl"
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(
             Path(wheel_directory) / name, "w", zipfile.ZIP_DEFLATED) as wheel:
@@ -50,8 +59,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         files = {str(path.relative_to(made)): path for path in built}
         files.update((f"gleaner/{path.name}", path) for path in (HERE / "gleaner").glob("*.py"))
         contents = {path: (file.read_bytes(), file.stat().st_mode) for path, file in sorted(files.items())}
-        contents[f"{info}/METADATA"] = METADATA.encode(), 0o644
-        contents[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: gleaner\nRoot-Is-Purelib: false\n"
+        contents[f"{INFO}/METADATA"] = METADATA.encode(), 0o644
+        contents[f"{INFO}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: gleaner\nRoot-Is-Purelib: false\n"
                                      f"Tag: {tag}\n").encode(), 0o644
         record = ""
         for path, (data, mode) in contents.items():
@@ -60,5 +69,5 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
             entry = zipfile.ZipInfo(path)
             entry.external_attr, entry.compress_type = (0o100000 | mode & 0o777) << 16, zipfile.ZIP_DEFLATED
             wheel.writestr(entry, data)
-        wheel.writestr(f"{info}/RECORD", f"{record}{info}/RECORD,,\n")
+        wheel.writestr(f"{INFO}/RECORD", f"{record}{INFO}/RECORD,,\n")
     return name

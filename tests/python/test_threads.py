@@ -159,7 +159,7 @@ class Threads(Case):
 
 def _words(texts):
     from gleaner import _gleaner
-    words = _gleaner.TextWords.of_rule("icu,characters:1-2")
+    words = _gleaner.Words("icu,characters:1-2")
     words.count([text.encode() for text in texts])
     return words
 

@@ -115,12 +115,10 @@ class Versions(Case):
         sys.path.insert(0, str(SOURCES))
         self.addCleanup(sys.path.remove, str(SOURCES))
         import wheel_backend
-        made = self.path / "made"
-        for name in ("gleaner/_gleaner.so", "gleaner/bin/gleaner-master"):
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_bytes(b"built")
-            (made / name).chmod(0o755)
-        with unittest.mock.patch.object(wheel_backend, "build", lambda target: made):
+        built = {"gleaner/_gleaner.so": self.path / "module", "gleaner/bin/gleaner-master": self.path / "master"}
+        for path in built.values():
+            path.write_bytes(b"built")
+        with unittest.mock.patch.object(wheel_backend, "build", lambda target: built):
             wheel = self.path / wheel_backend.build_wheel(str(self.path))
         target = self.path / "installed"
         import zipfile

@@ -2,34 +2,28 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
-#include "common/model/precision.hpp"
-#include "tools/dataset/dataset_statistics.hpp"
+#include "storage/infer/answering_model.hpp"
 #include "tools/predict/ranking_quality.hpp"
-#include "tools/python/csr_rows.hpp"
 
 namespace gleaner {
 
 class AnswerFigures {
  public:
-  // Counts of the labels in training, which had `examples`.
-  AnswerFigures(const std::vector<std::uint32_t>& label_counts, std::uint64_t examples)
-      : propensities_(label_counts, examples), classes_(label_counts) {}
+  explicit AnswerFigures(const AnsweringModel& model)
+      : propensities_(model.label_counts(), model.config().points),
+        classes_(model.label_counts()) {}
 
   AnswerFigures(const AnswerFigures&) = delete;  // parts refer to each other
   AnswerFigures& operator=(const AnswerFigures&) = delete;
 
-  // `best`: rows x width labels, best first. Requires as many rows of true labels.
-  void add(const CsrRows& labels, std::span<const std::uint32_t> best) {
-    const std::size_t width = labels.rows() == 0 ? 0 : best.size() / labels.rows();
-    for (std::size_t row = 0; row < labels.rows(); ++row) {
-      quality_.add(labels.columns_of(row), best.subspan(row * width, width));
-    }
+  // True labels, ascending, and the best ones.
+  void add(std::span<const std::uint32_t> labels, std::span<const std::uint32_t> best) {
+    quality_.add(labels, best);
   }
 
   // By name; not a number where no example has labels.

@@ -1,17 +1,18 @@
 #include "tools/python/interrupts.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 
 namespace gleaner {
 namespace {
 
 std::atomic<unsigned> interrupt_count{0};
-// The handler before ours; it stays when it is read in a signal, since all handlers of Python are
-// one function.
-std::atomic<void (*)(int)> handler_before{nullptr};
+std::atomic<void (*)(int)> handler_before{nullptr};  // Python's, for all of its handlers
 
 void on_interrupt(int signal) {
   ++interrupt_count;
@@ -36,6 +37,16 @@ void watch_interrupts() {
 
 unsigned interrupts() {
   return interrupt_count;
+}
+
+void end_without_destructors() {
+  // The last handler that is set is the first that runs.
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
 }
 
 }  // namespace gleaner

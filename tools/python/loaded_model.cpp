@@ -1,13 +1,7 @@
 #include "tools/python/loaded_model.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <utility>
-
-#include "common/data/packed_dataset.hpp"
 #include "common/data/packed_writer.hpp"
 #include "common/machine_facts.hpp"
 #include "common/train/kernels.hpp"
@@ -15,6 +9,7 @@
 #include "tools/predict/write_model.hpp"
 
 namespace gleaner {
+
 Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
                                                        const std::string& data, unsigned threads) {
   if (auto level = simd_level_from_environment(); !level) return level.error();
@@ -32,14 +27,8 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
       new LoadedModel(std::move(*model), std::move(*known), options.threads));
 }
 
-void LoadedModel::forget_threads_of_stores() {
-  // The last handler that is set is the first that runs: destructors of libraries are left out.
-  on_exit(
-      [](int status, void*) {
-        std::fflush(nullptr);
-        _exit(status);
-      },
-      nullptr);
+std::uint64_t LoadedModel::checkpoint() {
+  return trained_checkpoint(model_->run());
 }
 
 Result<void> LoadedModel::save(const std::string& path) {
@@ -55,13 +44,6 @@ Result<void> LoadedModel::save(const std::string& path) {
   target.data = &data_;
   const auto written = write_model(parts, target, [](std::uint64_t, std::uint64_t) {});
   return written ? Result<void>() : written.error();
-}
-
-Result<Point> LoadedModel::point_of(const std::string& text) const {
-  if (data_.words() != nullptr) return data_.words()->point_of(text);
-  return Error{ErrorCode::kInvalidArgument,
-               "the model knows no words, so it cannot read texts: give data=FOLDER, the folder of "
-               "its data set, or load a file of 'gleaner export --data FOLDER'"};
 }
 
 Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t top_k) {
@@ -83,25 +65,6 @@ Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t to
   return best;
 }
 
-Result<BestLabels> LoadedModel::best_of_rows(const CsrRows& rows, std::uint64_t first,
-                                             std::uint32_t top_k) {
-  if (auto sound = rows.check(model_->config().features, first, "X"); !sound) return sound.error();
-  std::vector<Point> points;
-  for (std::size_t row = 0; row < rows.rows(); ++row) points.push_back(rows.point(row));
-  return best(std::move(points), top_k);
-}
-
-Result<BestLabels> LoadedModel::best_of_texts(const std::vector<std::string>& texts,
-                                              std::uint32_t top_k) {
-  std::vector<Point> points;
-  for (const std::string& text : texts) {
-    Result<Point> point = point_of(text);
-    if (!point) return point.error();
-    points.push_back(std::move(*point));
-  }
-  return best(std::move(points), top_k);
-}
-
 Result<std::vector<Contribution>> LoadedModel::why(Point point, std::uint32_t label,
                                                    std::size_t count) {
   const ModelConfig& config = model_->config();
@@ -117,20 +80,6 @@ Result<std::vector<Contribution>> LoadedModel::why(Point point, std::uint32_t la
   }
   if (model_->is_normalised()) normalize_row(point.values);
   return model_->why({{}, point.features, point.values}, label, count);
-}
-
-Result<std::vector<Contribution>> LoadedModel::why_row(const CsrRows& row, std::uint32_t label,
-                                                       std::size_t count) {
-  if (auto sound = row.check(model_->config().features, 0, "X"); !sound) return sound.error();
-  if (row.rows() != 1) return Error{ErrorCode::kInvalidArgument, "X: expected one row"};
-  return why(row.point(0), label, count);
-}
-
-Result<std::vector<Contribution>> LoadedModel::why_text(const std::string& text,
-                                                        std::uint32_t label, std::size_t count) {
-  Result<Point> point = point_of(text);
-  if (!point) return point.error();
-  return why(std::move(*point), label, count);
 }
 
 }  // namespace gleaner

@@ -17,7 +17,7 @@ _opened = []  # whether a model ever was
 def _forget_threads():
     """In the child of a fork: the threads of models and stores, and of whoever was asking, are not here."""
     if _opened:
-        _gleaner.LoadedModel.forget_threads_of_stores()
+        _gleaner.end_without_destructors()  # of RocksDB
     for model in list(_models):
         model._lock._at_fork_reinit()
         model._loaded.forget_threads()
@@ -27,7 +27,7 @@ os.register_at_fork(after_in_child=_forget_threads)
 
 
 def _fact(name, meaning):
-    return property(lambda model: getattr(model._loaded, name), doc=meaning)
+    return property(lambda model: model._loaded.facts[name], doc=meaning)
 
 
 class Model:
@@ -92,7 +92,7 @@ class Model:
         return tuple(best)
 
     def _examples(self, X, k):
-        if not rows._is_number(k) or k != int(k) or not 0 < k < 2**32:
+        if not rows.is_number(k) or k != int(k) or not 0 < k < 2**32:
             raise ValueError(f"k is {k}: ask for one label or more")
         examples = rows.Examples(X, missing=self.missing)
         if examples.are_texts and examples.count > 0 and not self.reads_texts:
@@ -103,11 +103,9 @@ class Model:
         return examples
 
     def _best_of(self, examples, first, end, k):
-        fed = examples.fed(first, end)
+        points = rows.points(examples.block(first, end), self._loaded)
         with self._lock:
-            if examples.are_texts:
-                return self._loaded.best_of_texts(*fed, int(k))
-            return self._loaded.best_of_rows(*fed, first, int(k))
+            return self._loaded.best(points, int(k))
 
     def top_k(self, X, k=5):
         """A CSR matrix, examples x labels, with the probabilities of each example's k best labels.
@@ -147,9 +145,7 @@ class Model:
         if row.count != 1:
             raise ValueError(f"explain() takes one row or text, and x has {row.count}")
         with self._lock:
-            fed = row.fed(0, 1)
-            parts = (self._loaded.why_text(*fed[0], label, count) if row.are_texts
-                     else self._loaded.why_row(*fed, label, count))
+            parts = self._loaded.why(rows.points(row.block(0, 1), self._loaded), label, count)
         name = self.feature_names.__getitem__ if self.feature_names else int
         return [(name(feature), part) for feature, part in parts]
 
@@ -197,7 +193,7 @@ class Model:
 
     def evaluate(self, X, Y):
         """The figures of `gleaner evaluate` by name: p_at_1, psp_at_3, ndcg_at_5, recall_at_5 and others."""
-        figures = self._loaded.evaluation()
+        figures = _gleaner.AnswerFigures(self._loaded)
         for best, _, indptr, columns in self._compared(X, Y, 5):
             figures.add(indptr, columns, best)
         return figures.figures()

@@ -1,5 +1,4 @@
-"""Examples and their labels, checked where they enter, a block of rows at a time, in the types of the C++
-module."""
+"""Examples and their labels, checked where they enter, a block of rows at a time, for the C++ module."""
 
 import numbers
 import reprlib
@@ -22,12 +21,12 @@ def is_missing(value):
         isinstance(value, numbers.Number) and value != value)
 
 
+def is_number(value):
+    return isinstance(value, (numbers.Real, np.bool_)) and not is_missing(value)
+
+
 def _first(values):
     return next((value for value in values if not is_missing(value)), None)
-
-
-def _is_number(value):
-    return isinstance(value, (numbers.Real, np.bool_)) and not is_missing(value)
 
 
 def plain(values, what):
@@ -41,8 +40,7 @@ def plain(values, what):
         raise TypeError(f"{what} is {kind}: give a list of texts or a matrix, with an entry or a row for each example")
     if isinstance(values, np.ma.MaskedArray):
         for place in np.argwhere(np.ma.getmaskarray(values))[:1]:
-            raise ValueError(f"{what}: row {place[0]}{''.join(f', column {i}' for i in place[1:])} is masked: "
-                             "fill it or leave the row out")
+            raise ValueError(f"{what}: row {', column '.join(map(str, place))} is masked: fill it or leave the row out")
         values = values.data
     if isinstance(values, np.ndarray):
         if values.ndim not in (1, 2):
@@ -56,16 +54,14 @@ def plain(values, what):
 def _plain_frame(frame, what):
     if frame.shape[1] == 1:
         column = (frame.iloc[:, 0] if hasattr(frame, "iloc") else frame.to_series(0)).to_list()
-        if not _is_number(_first(column)):
+        if not is_number(_first(column)):
             return column
     if hasattr(frame, "sparse"):
         return frame.sparse.to_coo()
     values = frame.to_numpy()
-    if values.dtype.kind not in "biuf":
-        values = values.astype(object)
-        for name, column in zip(frame.columns, values.T):
-            if isinstance(_first(column), (str, bytes)):
-                raise TypeError(f"{what}: the column {name!r} has texts, not numbers: a list of texts is one column")
+    for name, column in zip(frame.columns, values.T if values.dtype.kind not in "biuf" else ()):
+        if isinstance(_first(column), (str, bytes)):
+            raise TypeError(f"{what}: the column {name!r} has texts, not numbers: a list of texts is one column")
     return values
 
 
@@ -75,39 +71,34 @@ def names_of_columns(values):
     return columns if len(columns) > 1 and all(isinstance(name, str) for name in columns) else None
 
 
-def _numeric(array, what):
-    """The same array, or one of numbers; numpy's own types stay."""
-    if array.dtype.kind in "biuf":
-        return array
-    if array.dtype.kind not in "OUS":
-        raise TypeError(f"{what}: expected numbers, found {array.dtype}")
-    for (row, column), value in np.ndenumerate(array):
-        if not _is_number(value):
-            missing = "is missing" if is_missing(value) else f"{reprlib.repr(value)} is no number"
-            raise ValueError(f"{what}: row {row}, column {column}: {missing}")
-    return array.astype(np.float64)
-
-
 def matrix_of(values, what):
-    """CSR, or an array of two dimensions, without a copy where it is so."""
+    """CSR, or an array of numbers of two dimensions, without a copy where it is so."""
     if hasattr(values, "tocsr"):
         csr = values.tocsr()
         if csr.ndim != 2 or csr.dtype.kind not in "biuf":
             raise TypeError(f"{what}: expected a matrix of numbers, found {csr.ndim} dimensions of {csr.dtype}")
         return csr
-    if isinstance(values, np.ndarray):
-        return _numeric(values, what)
-    if _is_number(_first(values)):
-        raise ValueError(f"{what} has one dimension: a matrix has a row for each example. Reshape your data: "
-                         "X.reshape(1, -1) is one example")
-    for row, own in enumerate(values):
-        if not hasattr(own, "__len__") or len(own) != len(values[0]):
-            raise ValueError(f"{what}: row {row} has another length than row 0")
-    return _numeric(np.array([list(own) for own in values], dtype=object).reshape(len(values), -1), what)
+    if not isinstance(values, np.ndarray):
+        if is_number(_first(values)):
+            raise ValueError(f"{what} has one dimension: a matrix has a row for each example. Reshape your data: "
+                             "X.reshape(1, -1) is one example")
+        for row, own in enumerate(values):
+            if not hasattr(own, "__len__") or len(own) != len(values[0]):
+                raise ValueError(f"{what}: row {row} has another length than row 0")
+        values = np.array([list(own) for own in values], dtype=object).reshape(len(values), -1)
+    if values.dtype.kind in "biuf":
+        return values
+    if values.dtype.kind not in "OUS":
+        raise TypeError(f"{what}: expected numbers, found {values.dtype}")
+    for (row, column), value in np.ndenumerate(values):
+        if not is_number(value):
+            why = "is missing" if is_missing(value) else f"{reprlib.repr(value)} is no number"
+            raise ValueError(f"{what}: row {row}, column {column}: {why}")
+    return values.astype(np.float64)
 
 
-def csr_block(matrix, first, end):
-    """indptr, indices and data of some rows: canonical, without zeros, in 32 bits. A copy."""
+def csr_block(matrix, first, end, what):
+    """indptr, indices and data of some rows: canonical, without zeros, finite, in 32 bits. A copy."""
     from scipy import sparse
     with np.errstate(over="ignore"):
         if isinstance(matrix, np.ndarray):
@@ -117,9 +108,17 @@ def csr_block(matrix, first, end):
             block = sparse.csr_matrix(
                 (matrix.data[begin:stop].astype(np.float32), matrix.indices[begin:stop].astype(np.int32),
                  matrix.indptr[first:end + 1] - begin), shape=(end - first, matrix.shape[1]))
+            block.check_format(full_check=True)
     block.sum_duplicates()
     block.eliminate_zeros()
+    for at in np.flatnonzero(~np.isfinite(block.data))[:1]:
+        raise ValueError(f"{what}: row {first + np.searchsorted(block.indptr, at, 'right') - 1}, column "
+                         f"{block.indices[at]}: {block.data[at]} is not a number of 32 bits")
     return block.indptr.astype(np.int64), block.indices.astype(np.uint32, copy=False), block.data
+
+
+def indptr_of(lists):
+    return np.concatenate([[0], np.cumsum([len(own) for own in lists], dtype=np.int64)])
 
 
 class Examples:
@@ -140,13 +139,15 @@ class Examples:
         self.count = len(self.X) if self.are_texts else self.X.shape[0]
         self.features = None if self.are_texts else self.X.shape[1]
 
-    def texts(self, first, end):
-        """Some texts, encoded."""
+    def block(self, first, end):
+        """The texts of some rows, encoded; or their indptr, indices and data."""
+        if not self.are_texts:
+            return csr_block(self.X, first, end, self.what)
         block = self.X[first:end]
         try:
-            return [text.encode() for text in block]
+            return ([text.encode() for text in block],)
         except (AttributeError, UnicodeEncodeError):
-            return [self._encoded(row, text) for row, text in enumerate(block, first)]
+            return ([self._encoded(row, text) for row, text in enumerate(block, first)],)
 
     def _encoded(self, row, text):
         place = f"{self.what}[{row}]"
@@ -160,21 +161,17 @@ class Examples:
         try:
             return text.encode()
         except UnicodeEncodeError as error:
-            raise ValueError(f"{place} has half a surrogate pair at character {error.start}, which is no "
-                             "text") from None
+            raise ValueError(f"{place} has half a surrogate pair at character {error.start}: no text has it") from None
 
-    def block(self, first, end):
-        return csr_block(self.X, first, end)
 
-    def fed(self, first, end):
-        """The arguments of the C++ module for some rows."""
-        return (self.texts(first, end),) if self.are_texts else self.block(first, end)
+def points(block, words=None):
+    """The C++ module's form of Examples.block(). `words` makes examples of texts."""
+    return _gleaner.Points(*block) if len(block) > 1 else words.points(*block)
 
 
 def check_names(names, what, unique=True):
     """A list of names that can stand one a line."""
-    names = list(names)
-    seen = {}
+    names, seen = list(names), {}
     for place, name in enumerate(names):
         if not isinstance(name, str):
             raise TypeError(f"{what}[{place}] is {name!r}, no string")
@@ -199,25 +196,21 @@ def _listed(Y, what):
     return [[own] for own in Y] if single else [own if hasattr(own, "__len__") else list(own) for own in Y]
 
 
-def _is_indicator(rows):
-    """Whether rows of numbers have a 0 or 1 for each label: as label numbers they would mean nothing."""
-    width = len(rows[0])
-    return width > 1 and all(len(own) == width and all(value in (0, 1) for value in own) for own in rows)
-
-
-def _matrix_of_numbers(rows, what):
-    """A CSR matrix that has a one for each label number of each example."""
+def _matrix_of_numbers(lists, what):
+    """An array, of rows that have a 0 or 1 for each label; or a matrix with a one for each label number."""
     from scipy import sparse
-    for row, own in enumerate(rows):
+    width = len(lists[0])  # such rows would mean nothing as label numbers
+    if width > 1 and all(len(own) == width and all(value in (0, 1) for value in own) for own in lists):
+        return np.array(lists)
+    for row, own in enumerate(lists):
         for label in own:
-            if not _is_number(label) or not 0 <= label < _gleaner.LABELS_MAX or label != int(label):
+            if not is_number(label) or not 0 <= label < _gleaner.LABELS_MAX or label != int(label):
                 known = "and labels before it are" if isinstance(label, str) else (
                     f"they go from 0 to {_gleaner.LABELS_MAX - 1:,}")
                 raise TypeError(f"{what}[{row}]: {reprlib.repr(label)} is no label number, {known}")
-    indptr = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(own) for own in rows], out=indptr[1:])
-    labels = np.fromiter((label for own in rows for label in own), np.int32, indptr[-1])
-    return sparse.csr_matrix((np.ones(len(labels), np.int8), labels, indptr), (len(rows), labels.max(initial=-1) + 1))
+    labels = np.array([label for own in lists for label in own], np.int32)
+    return sparse.csr_matrix((np.ones(len(labels), np.int8), labels, indptr_of(lists)),
+                             (len(lists), labels.max(initial=-1) + 1))
 
 
 class Labels:
@@ -228,18 +221,15 @@ class Labels:
     """
 
     def __init__(self, Y, known=(), takes_new=True, least=1, what="Y"):
-        self.what, self.names = what, list(known)
-        columns = names_of_columns(Y)
+        self.what, self.names, columns = what, list(known), names_of_columns(Y)
         self.Y = plain(Y, what)
         if isinstance(self.Y, np.ndarray) and isinstance(_first(self.Y.flat), str):
             self.Y = self.Y.tolist()
         self.is_matrix = not isinstance(self.Y, (list, tuple))
         if not self.is_matrix:
             self.Y = _listed(self.Y, what)
-            tags = _first(tag for own in self.Y for tag in own)
-            if _is_number(tag := tags):
-                self.is_matrix = True
-                self.Y = np.array(self.Y) if _is_indicator(self.Y) else _matrix_of_numbers(self.Y, what)
+            if is_number(_first(tag for own in self.Y for tag in own)):
+                self.Y, self.is_matrix = _matrix_of_numbers(self.Y, what), True
         if self.is_matrix:
             self.Y = matrix_of(self.Y, what)
             self.examples, self.count = self.Y.shape
@@ -247,7 +237,6 @@ class Labels:
             if self.count > _gleaner.LABELS_MAX:
                 raise ValueError(f"{what} has {self.count:,} columns: a model has at most {_gleaner.LABELS_MAX:,} labels")
             return
-        self.examples = len(self.Y)
         counts = self._counted()
         if takes_new:
             new = {tag for tag, count in counts.items() if count >= least} - set(self.names)
@@ -255,51 +244,44 @@ class Labels:
         elif counts and not self.names:
             raise ValueError(f"{what} has tags, and the labels have no names: give label_names= to fit(), or label numbers")
         self.ids = {name: label for label, name in enumerate(self.names)}
-        self.count = len(self.names)
+        self.examples, self.count = len(self.Y), len(self.names)
+
+    def __len__(self):
+        return self.examples
 
     def _counted(self):
         counts = {}
         for row, tags in enumerate(self.Y):
             for tag in set(tags):
-                if not isinstance(tag, str):
-                    raise TypeError(f"{self.what}[{row}]: the tag {reprlib.repr(tag)} is no string, and tags before it are")
                 try:
-                    counts[tag] = counts.get(tag, 0) + bool(tag.encode())
+                    if not tag.encode():
+                        raise ValueError(f"{self.what}[{row}]: a tag is empty")
+                except AttributeError:
+                    raise TypeError(f"{self.what}[{row}]: the tag {reprlib.repr(tag)} is no string, and tags before it "
+                                    "are") from None
                 except UnicodeEncodeError:
                     raise ValueError(f"{self.what}[{row}]: the tag {tag!r} has half a surrogate pair") from None
-        if "" in counts:
-            row = next(row for row, tags in enumerate(self.Y) if "" in tags)
-            raise ValueError(f"{self.what}[{row}]: a tag is empty")
+                counts[tag] = counts.get(tag, 0) + 1
         return counts
 
-    def block(self, first, end):
-        """indptr and indices of some rows; tags that are no labels are left out."""
-        if self.is_matrix:
-            self._check(first, end)
-            return csr_block(self.Y, first, end)[:2]
-        rows = [sorted({self.ids[tag] for tag in tags if tag in self.ids}) for tags in self.Y[first:end]]
-        indptr = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum([len(row) for row in rows], out=indptr[1:])
-        return indptr, np.fromiter((label for row in rows for label in row), np.uint32, indptr[-1])
-
-    def _check(self, first, end):
+    def block(self, first, end, count=None):
+        """indptr and indices of some rows, below `count`; tags that are no labels are left out."""
+        if not self.is_matrix:
+            lists = [sorted({self.ids[tag] for tag in tags if tag in self.ids}) for tags in self.Y[first:end]]
+            return indptr_of(lists), np.array([label for own in lists for label in own], np.uint32)
         dense = isinstance(self.Y, np.ndarray)
         values = self.Y[first:end] if dense else self.Y.data[self.Y.indptr[first]:self.Y.indptr[end]]
-        if values.dtype.kind == "b":
-            return
         for place in np.argwhere((values != 0) & (values != 1))[:1]:
-            if dense:
-                row, column, value = first + place[0], place[1], values[tuple(place)]
-            else:
-                at = self.Y.indptr[first] + place[0]
-                row, column = np.searchsorted(self.Y.indptr, at, "right") - 1, self.Y.indices[at]
-                value = self.Y.data[at]
-            raise ValueError(f"{self.what}: row {row}, column {column}: {value} is neither 0 nor 1, and a 1 says that "
-                             f"an example has a label ({self.what} != 0 may be meant)")
-
-
-    def __len__(self):
-        return self.examples
+            at = 0 if dense else self.Y.indptr[first] + place[0]
+            row, column = (first + place[0], place[1]) if dense else (
+                np.searchsorted(self.Y.indptr, at, "right") - 1, self.Y.indices[at])
+            raise ValueError(f"{self.what}: row {row}, column {column}: {values[tuple(place)]} is neither 0 nor 1, and a "
+                             f"1 says that an example has a label ({self.what} != 0 may be meant)")
+        indptr, labels, _ = csr_block(self.Y, first, end, self.what)
+        for at in np.flatnonzero(labels >= (self.count if count is None else count))[:1]:
+            raise ValueError(f"{self.what}: row {first + np.searchsorted(indptr, at, 'right') - 1}: label {labels[at]}, "
+                             f"and the labels go from 0 to {count - 1}")
+        return indptr, labels
 
 
 def check_lengths(examples, labels):

@@ -304,25 +304,22 @@ class Gleaner:
         if model is not None:
             if not model.reads_texts:
                 raise ValueError("X is a list of texts, and the model was trained on a matrix")
-            return _gleaner.TextWords.of_model(model._loaded)
-        words = _gleaner.TextWords.of_rule(self.words)
+            return model._loaded.words()
+        words = _gleaner.Words(self.words)
         for first, end in rows.blocks(examples.count):
-            words.count(examples.texts(first, end))
+            words.count(*examples.block(first, end))
         words.number(self.min_count)
         return words
 
     def _write_file(self, path, examples, labels, words, features, count, mark_x, mark_y):
         normalise = (self.settings or {}).get("l2_normalise", True)
-        file = _gleaner.TrainingFile.create(path, features, count, normalise)
+        file = _gleaner.TrainingFile.create(path, normalise)
         for first, end in rows.blocks(examples.count):
-            own, its = examples.fed(first, end), labels.block(first, end)
-            if words is not None:
-                file.add_texts(*own, words, *its)
-            else:
-                file.add_rows(*own, *its)
+            own, its = examples.block(first, end), labels.block(first, end, count)
+            file.add(rows.points(own, words), *its)
             mark_x.add(*own)
             mark_y.add(*its)
-        file.finish()
+        file.finish(features, count)
 
     # ---- What happened ----
 

@@ -141,7 +141,7 @@ class Cells(Case):
             draw = random.Random(seed)
             order = [*range(5), *(draw.randrange(len(CELLS)) for _ in range(120))]
             with self.subTest(seed=seed):
-                self.assertGreater(self.run_cells(order, f"odd{seed}"), 60)
+                self.assertGreater(self.run_cells(order, f"odd{seed}"), 40)
 
     def test_every_cell_twice(self):
         order = [place for place in range(len(CELLS)) if place not in (27, 29, 30) for _ in range(2)]

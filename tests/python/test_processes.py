@@ -13,6 +13,7 @@ import unittest.mock
 
 from cases import QUIET, SECONDS, Case, animal_texts
 from gleaner import Gleaner, Model, folders
+from gleaner.master import events_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -87,6 +88,12 @@ class Processes(Case):
             return Model.load(store).checkpoint
         except (OSError, RuntimeError):
             return 0
+
+    def events_since(self, store, master):
+        """The events of the master with this number, and of those after it."""
+        events = list(events_of(os.path.join(folders.data_folder(store), "log.jsonl")))
+        starts = [place for place, event in enumerate(events) if event["event"] == "started"]
+        return events[starts[master - 1]:] if len(starts) >= master else []
 
     def test_forked_children_answer_as_the_parent_does(self):
         texts, tags = animal_texts(100)
@@ -165,10 +172,11 @@ class Processes(Case):
         script.wait()
         # The same call: it waits for the master, which makes the open round a checkpoint.
         again = self.script(LONG, store)
-        self.wait(lambda: self.checkpoint(store) >= before + 2)
+        self.wait(lambda: sum(event["event"] == "checkpoint" and event["checkpoint"] > before + 1
+                              for event in self.events_since(store, 2)))
         again.send_signal(signal.SIGINT)
         again.communicate(timeout=SECONDS)
-        log = [event for event in folders_events(store) if event["event"] in ("stopped", "started")]
+        log = [event for event in self.events_since(store, 1) if event["event"] in ("stopped", "started")]
         self.assertEqual([event["event"] for event in log[:2]], ["started", "stopped"], log)
         self.assertGreaterEqual(log[1]["checkpoint"], before)
         self.assertEqual(masters_of(store), [])
@@ -205,11 +213,6 @@ class Processes(Case):
         self.assertEqual(len(found), 2, "either the model before or the one after")
         self.assertIn(old, found)
         self.assertGreater(place, 8)
-
-
-def folders_events(store):
-    from gleaner.master import events_of
-    return list(events_of(os.path.join(folders.data_folder(store), "log.jsonl")))
 
 
 if __name__ == "__main__":

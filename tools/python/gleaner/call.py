@@ -47,8 +47,7 @@ def write(data, own):
     os.replace(f"{path}.new", path)
 
 
-def _plain(own):
-    """As it reads when it was written."""
+def _as_read(own):
     return json.loads(json.dumps(own, default=str))
 
 
@@ -63,7 +62,7 @@ def adopt(store, made, own, overwrite):
     begun = read(data)
     if not begun:
         raise Refused(f"{store} holds a run that fit() did not begin: {REMEDY}")
-    ours, theirs = _plain(own["data"]), begun["data"]
+    ours, theirs = _as_read(own["data"]), begun["data"]
     differ = [name for name in {**theirs, **ours} if ours.get(name) != theirs.get(name)]
     if differ:
         marks = [name for name in differ if name in ("X", "Y", "test", "feature_names")]
@@ -75,7 +74,7 @@ def adopt(store, made, own, overwrite):
 
 def _flags(own, begun):
     """How the flags of two calls differ."""
-    ours, theirs = _plain(own["flags"]), begun.get("flags", {})
+    ours, theirs = _as_read(own["flags"]), begun.get("flags", {})
     more = " (more epochs go on, fewer do not)"
     return [f"{name} is {ours.get(name)}, and {theirs.get(name)} there{more if name == 'epochs' else ''}"
             for name in {**theirs, **ours} if ours.get(name) != theirs.get(name)]

@@ -283,7 +283,8 @@ class _Scorer:
     def __call__(self, estimator, X, y):
         if hasattr(estimator, "steps"):
             X, estimator = estimator[:-1].transform(X), estimator[-1]
-        if hasattr(estimator, "model_"):
+        if isinstance(estimator, GleanerClassifier):
+            check_is_fitted(estimator, "model_")
             X, y, estimator = estimator._rows(X), estimator._indicator(y), estimator.model_
         return getattr(estimator, self.name)(X, y, self.k)
 

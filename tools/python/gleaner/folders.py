@@ -41,6 +41,22 @@ def _is_alive(pid):
     return True
 
 
+def _locked(path):
+    """A locked descriptor of the file at the path, or None and the process that has it."""
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(lock, 32, 0).decode()
+            os.close(lock)
+            return None, holder
+        if os.path.exists(path) and os.path.samestat(os.fstat(lock), os.stat(path)):
+            os.pwrite(lock, b"%-16d" % os.getpid(), 0)
+            return lock, None
+        os.close(lock)  # the holder before removed it
+
+
 @contextlib.contextmanager
 def held(store):
     """A lock on the run from the first byte on; gives its descriptor, which a master inherits.
@@ -48,35 +64,23 @@ def held(store):
     The lock of a Python process that was killed ends with its master, after the open round: that is
     waited for. Any other holder raises Busy.
     """
-    path = f"{store}.lock"
+    path, said = f"{store}.lock", False
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    said = False
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.exists(path) and os.path.samestat(os.fstat(lock), os.stat(path)):
-                break  # otherwise the holder before removed it
-            os.close(lock)
-        except BlockingIOError:
-            holder = os.pread(lock, 32, 0).decode()
-            os.close(lock)
-            if not holder.isdigit() or _is_alive(holder):
-                raise Busy(f"{store}: process {holder} trains there: wait for its end, or choose another "
-                           "store") from None
-            if not said:
-                log.warning("%s: waiting for the master of process %s, which has ended", store, holder)
-            said = True
-            time.sleep(0.1)
+    while (found := _locked(path))[0] is None:
+        holder = found[1].strip()
+        if not holder or _is_alive(holder):
+            raise Busy(f"{store}: process {holder} trains there: wait for its end, or choose another store")
+        if not said:
+            log.warning("%s: waiting for the master of process %s, which has ended", store, holder)
+        said = True
+        time.sleep(0.1)
     try:
-        os.pwrite(lock, b"%d" % os.getpid(), 0)
-        os.ftruncate(lock, len(str(os.getpid())))
-        yield lock
+        yield found[0]
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)
-        fcntl.flock(lock, fcntl.LOCK_UN)  # also for children that inherited it
-        os.close(lock)
+        fcntl.flock(found[0], fcntl.LOCK_UN)  # also for children that inherited it
+        os.close(found[0])
 
 
 def is_replaced(store):

@@ -37,69 +37,51 @@ class Refused(TrainingError, ValueError):
 class NotebookBar:
     """What tqdm's bar does here, in a notebook that has no tqdm."""
 
-    total, n, description, postfix = None, 0, "", ""
+    total, n, description = None, 0, ""
 
     def __init__(self):
         from IPython import display
         self.html, self.shown = display.HTML, display.display(display.HTML(""), display_id=True)
-        self.refresh()
 
     def set_description(self, text, refresh=False):
         self.description = text
 
-    def set_postfix(self, values, refresh=False):
-        self.postfix = ", ".join(f"{name} {value}" for name, value in values.items())
-
     def refresh(self):
         self.shown.update(self.html(f"<progress max='{self.total or 1}' value='{self.n}'></progress> "
-                                    f"{html.escape(f'{self.description} {self.postfix}')}"))
+                                    f"{html.escape(self.description)}"))
 
     close = refresh
 
     @staticmethod
     def write(line, file=None):
-        print(line, file=file)
-
-
-def _bar():
-    with contextlib.suppress(ImportError):
-        from tqdm.auto import tqdm
-        return tqdm(unit="batch", dynamic_ncols=True, disable=None)
-    shell = sys.modules.get("IPython")
-    is_notebook = shell is not None and hasattr(shell.get_ipython(), "kernel")
-    return NotebookBar() if is_notebook else None
+        print(line, file=file, flush=True)
 
 
 class Bar:
     """Progress for a person: tqdm's bar where there is tqdm, otherwise a line for each evaluation."""
 
     def __init__(self, wanted):
-        self.wanted, self.bar = wanted, _bar() if wanted else None
+        self.wanted, self.bar = wanted, None
+        shell = sys.modules.get("IPython")
+        try:
+            from tqdm.auto import tqdm
+            self.bar = tqdm(unit="batch", dynamic_ncols=True, disable=None) if wanted else None
+        except ImportError:
+            self.bar = NotebookBar() if wanted and shell and hasattr(shell.get_ipython(), "kernel") else None
 
     def progress(self, event):
-        if self.bar is None:
-            return
-        self.bar.total = event["batches"]
-        self.bar.n = event["batch"]
-        shown = {"examples/s": event["examples_per_second"], "loss": event["loss"], "P@1": event["p_at_1"]}
-        self.bar.set_postfix({key: f"{value:.4g}" for key, value in shown.items() if value is not None},
-                             refresh=False)
-        self.bar.set_description(event["stage"], refresh=False)
-        self.bar.refresh()
+        if self.bar is not None:
+            self.bar.total, self.bar.n = event["batches"], event["batch"]
+            shown = {"examples/s": event["examples_per_second"], "loss": event["loss"], "P@1": event["p_at_1"]}
+            self.bar.set_description(", ".join([event["stage"], *(f"{name} {value:.4g}" for name, value in shown.items()
+                                                                  if value is not None)]), refresh=False)
+            self.bar.refresh()
 
     def say(self, line):
         if self.bar is not None:
             self.bar.write(line, file=sys.stderr)
         elif self.wanted:
             print(line, file=sys.stderr, flush=True)
-
-    def print(self, line):
-        """On standard output, bar or not."""
-        if self.bar is not None:
-            self.bar.write(line)
-            sys.stdout.flush()
-        else:
-            print(line, flush=True)
 
     def finish(self):
         if self.bar is not None and self.bar.total:
@@ -134,12 +116,6 @@ def events_of(path):
                 yield json.loads(line)
 
 
-def command(arguments):
-    """The master ends with this process, whatever ends it; it then stops as after Ctrl-C."""
-    with_parent = ["setpriv", "--pdeathsig", "INT"] if shutil.which("setpriv") else []
-    return [*with_parent, programs.find("gleaner-master"), "--log-format", "json", *map(str, arguments)]
-
-
 def train(arguments, progress, log_path, lock):
     """Runs a master to its end and returns its event `finished`. Its events stand in the file `log_path`.
 
@@ -147,11 +123,14 @@ def train(arguments, progress, log_path, lock):
     master has ended. A second one gives the round up. TrainingError says why a master refused or gave
     up. The master inherits the descriptor `lock`.
     """
+    # The master ends with this process, whatever ends it; it then stops as after Ctrl-C.
+    with_parent = ["setpriv", "--pdeathsig", "INT"] if shutil.which("setpriv") else []
+    command = [*with_parent, programs.find("gleaner-master"), "--log-format", "json", *map(str, arguments)]
     bar, events = Bar(progress), EventLog(log_path)
     with tempfile.TemporaryFile() as complaints, contextlib.closing(events.file), contextlib.closing(bar):
         with Interrupts(bar) as interrupts:
             # A session of its own: Ctrl-C reaches this process alone, which passes it on.
-            master = subprocess.Popen(command(arguments), stdout=events.file, stderr=complaints, pass_fds=[lock],
+            master = subprocess.Popen(command, stdout=events.file, stderr=complaints, pass_fds=[lock],
                                       stdin=subprocess.DEVNULL, start_new_session=True)
             try:
                 last = _follow(master, events, bar, interrupts)
@@ -162,7 +141,13 @@ def train(arguments, progress, log_path, lock):
         if interrupts.passed_on > 0:
             raise KeyboardInterrupt
         complaints.seek(0)
-        _raise(last, master.returncode, complaints.read().decode(errors="replace").strip())
+        said, status, code = complaints.read().decode(errors="replace").strip(), master.returncode, ""
+        if last.get("event") == "error":
+            said, status, code = last["message"], last["exit"], last["code"]
+        elif status == 0:
+            raise TrainingError("the master was stopped before the end; resume() goes on")
+        raise (Refused if status in (2, 3) else TrainingError)(
+            said or f"gleaner-master ended with status {status}", code, status)
 
 
 class Interrupts:
@@ -208,23 +193,13 @@ def _follow(master, events, bar, interrupts):
     return last
 
 
-def _raise(last, status, complaint):
-    if last.get("event") == "error":
-        refusal = Refused if last["exit"] in (2, 3) else TrainingError
-        raise refusal(last["message"], last["code"], last["exit"])
-    if status == 0:
-        raise TrainingError("the master was stopped before the end; resume() goes on")
-    refusal = Refused if status in (2, 3) else TrainingError
-    raise refusal(complaint or f"gleaner-master ended with status {status}", exit_code=status)
-
-
 def _show(event, bar):
     kind = event["event"]
     if kind == "progress":
         bar.progress(event)
     elif kind == "listening" and event["join"]:
         # A caller that gave listen= must see the line.
-        bar.print(f"Other machines join with: gleaner-volunteer {event['join']}")
+        print(f"Other machines join with: gleaner-volunteer {event['join']}", flush=True)
     elif kind == "page":
         log.info("The run's page is at %s", event["url"])
     elif kind == "evaluated":

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import json
 import os
 import shutil
 import tempfile
@@ -15,28 +14,25 @@ from .folders import data_folder
 from .master import TrainingError
 from .model import Model
 
-__all__ = ["Gleaner", "TrainingError"]
 TRAIN, TEST = "train.gleaner", "test.gleaner"
 BEGIN = "begin.safetensors"  # the model that a run of partial_fit() begins with
 LOG = "log.jsonl"  # events of its masters
 
 
-def _write_lines(path, names):
+def _write_lines(path, lines):
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(name + "\n" for name in names)
+        file.writelines(lines)
 
 
 def _remove_own(folder, process):
-    """Not in a forked child, which ends too."""
-    if os.getpid() == process:
+    if os.getpid() == process:  # not in a forked child, which ends too
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def seed_of(seed, random_state):
-    """A number for --seed, where either was given; scikit-learn's name wins."""
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return int(seed if random_state is None else random_state)
-    draw = random_state.integers if hasattr(random_state, "integers") else random_state.randint
+def _seed_of(state):
+    if isinstance(state, (int, np.integer)):
+        return int(state)
+    draw = state.integers if hasattr(state, "integers") else state.randint
     return int(draw(2**31 - 1))
 
 
@@ -76,24 +72,17 @@ class Gleaner:
 
     # ---- Parameters, as scikit-learn has them ----
 
-    @classmethod
-    def _parameter_names(cls):
-        return list(inspect.signature(cls).parameters)
-
     def get_params(self, deep=True):
         """The parameters by name. A temporary folder is none."""
-        return {name: getattr(self, "_given_store" if name == "store" else name) for name in self._parameter_names()}
+        names = list(inspect.signature(type(self)).parameters)
+        return {name: getattr(self, "_given_store" if name == "store" else name) for name in names}
 
     def set_params(self, **parameters):
+        names = list(inspect.signature(type(self)).parameters)
         for name, value in parameters.items():
-            if name not in self._parameter_names():
-                raise ValueError(f"Gleaner has no parameter '{name}': it has {', '.join(self._parameter_names())}")
-            if name == "store":
-                path = None if value is None else os.path.abspath(value)
-                self._given_store = value if path == value else path
-                self._folder = None
-            else:
-                setattr(self, name, value)
+            if name not in names:
+                raise ValueError(f"Gleaner has no parameter '{name}': it has {', '.join(names)}")
+            setattr(self, name, value)
         return self
 
     @property
@@ -103,7 +92,8 @@ class Gleaner:
 
     @store.setter
     def store(self, path):
-        self.set_params(store=path)
+        absolute = None if path is None else os.path.abspath(path)
+        self._given_store, self._folder = path if absolute == path else absolute, None
 
     def __repr__(self):
         plain = inspect.signature(type(self)).parameters
@@ -137,19 +127,15 @@ class Gleaner:
                 folders.replace_by_following(store)
                 shutil.rmtree(made, ignore_errors=True)
                 os.makedirs(made)
-                try:
-                    data = self._write_data(made, X, Y, test, label_names, feature_names)
-                    own = {"flags": self._own_flags(), "data": data, "parameters": self.get_params()}
-                    call.adopt(store, made, own, overwrite)
-                finally:
-                    shutil.rmtree(made, ignore_errors=True)
+                data = self._write_data(made, X, Y, test, label_names, feature_names)
+                own = {"flags": self._own_flags(), "data": data, "parameters": self.get_params()}
+                call.adopt(store, made, own, overwrite)
                 if folder:
                     self._use_temporary(folder)
                     folder = None
                 return self._train(store, own, lock)
         finally:
-            if folder:
-                shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder or made, ignore_errors=True)
 
     def resume(self, epochs=None):
         """Goes on with the run in the store as it was begun, from its last checkpoint; for more epochs if given."""
@@ -159,9 +145,7 @@ class Gleaner:
         with folders.held(store) as lock:
             folders.replace_by_following(store)
             begun = call.read(data_folder(store))
-            flags = {**self._own_flags(), **begun.get("flags", {})}
-            if epochs is not None:
-                flags["epochs"] = epochs
+            flags = {**self._own_flags(), **begun.get("flags", {}), **({} if epochs is None else {"epochs": epochs})}
             return self._train(store, {**begun, "flags": flags}, lock)
 
     def partial_fit(self, X, Y, *, epochs=1):
@@ -182,17 +166,15 @@ class Gleaner:
                 self.epochs = asked
         if self.store is None:
             self._use_temporary(os.path.realpath(tempfile.mkdtemp(prefix="gleaner-")))
-        after, store = folders.following(self.store), self.store
-        made = data_folder(after)
+        store, after = self.store, folders.following(self.store)
         with folders.held(store) as lock:
             folders.replace_by_following(store)
-            os.makedirs(made)
-            self.model.save(os.path.join(made, BEGIN))
-            data = self._write_data(made, X, Y, None, None, None, model=self.model)
+            os.makedirs(data_folder(after))
+            self.model.save(os.path.join(data_folder(after), BEGIN))
+            data = self._write_data(data_folder(after), X, Y, None, None, None, model=self.model)
             kind = self.model.hidden_units if self.model.hidden else None
             flags = {**self._own_flags(), "hidden": self.model.hidden, "epochs": epochs, "hidden_units": kind}
-            own = {"flags": flags, "data": data, "parameters": self.get_params()}
-            self._train(after, own, lock, loads=False)
+            self._train(after, {"flags": flags, "data": data, "parameters": self.get_params()}, lock, loads=False)
             folders.complete_following(store)
         self._load()
         return self
@@ -206,16 +188,15 @@ class Gleaner:
 
     def _own_flags(self):
         """The flags that choose a model."""
-        return {"epochs": self.epochs, "recipe": self.recipe, "hidden": self.hidden,
-                "seed": seed_of(self.seed, self.random_state), **(self.settings or {})}
+        seed = _seed_of(self.seed if self.random_state is None else self.random_state)
+        return {"epochs": self.epochs, "recipe": self.recipe, "hidden": self.hidden, "seed": seed, **(self.settings or {})}
 
     def _train(self, store, own, lock, loads=True):
         data = data_folder(store)
-        arguments = ["--train", os.path.join(data, TRAIN), "--store", store]
-        if os.path.exists(os.path.join(data, TEST)):
-            arguments += ["--test", os.path.join(data, TEST)]
-        if os.path.exists(os.path.join(data, BEGIN)):
-            arguments += ["--init-from", os.path.join(data, BEGIN)]
+        paths = {"--train": TRAIN, "--test": TEST, "--init-from": BEGIN}
+        arguments = ["--store", store]
+        for flag, path in ((flag, os.path.join(data, name)) for flag, name in paths.items()):
+            arguments += [flag, path] if os.path.exists(path) else []
         flags = {"http": "off", "threads": self.threads, "local": self.local, "listen": self.listen, **own["flags"]}
         for name, value in flags.items():
             if value is not None:
@@ -227,8 +208,11 @@ class Gleaner:
         except TrainingError as error:
             raise call.in_own_words(error, store, own) from None
         except KeyboardInterrupt:
-            if loads:
-                self._load_if_begun()
+            try:
+                if loads:
+                    self._load()
+            except (OSError, RuntimeError):
+                self.model = None  # there is no checkpoint yet
             raise
         if loads:
             self._load()
@@ -236,16 +220,10 @@ class Gleaner:
 
     def _load(self):
         """The last model of the store, or with keep_best the best one."""
-        best, store = f"{self.store}.kept/best", self.store
-        self.model = Model.load(best if self.keep_best and os.path.isdir(best) else store,
-                                data_folder(store) if os.path.isdir(data_folder(store)) else None, self.threads or 0)
+        best, data = f"{self.store}.kept/best", data_folder(self.store)
+        self.model = Model.load(best if self.keep_best and os.path.isdir(best) else self.store,
+                                data if os.path.isdir(data) else None, self.threads or 0)
         self.model.missing = self.missing
-
-    def _load_if_begun(self):
-        try:
-            self._load()
-        except (OSError, RuntimeError):
-            self.model = None  # there is no checkpoint yet
 
     # ---- Data ----
 
@@ -270,16 +248,15 @@ class Gleaner:
         if features == 0 or count == 0:
             raise ValueError(f"the examples give {features} features and {count} labels: see min_count and "
                              "min_label_count")
-        for names, file, ids in ((labels.names, "labels.txt", count), (feature_names, "features.txt", features)):
-            kind = file.split(".", maxsplit=1)[0]
+        for names, kind, ids in ((labels.names, "label", count), (feature_names, "feature", features)):
             if names is not None and len(names):
                 if len(names) != ids:
-                    raise ValueError(f"there are {len(names)} names for {ids} {kind}")
-                _write_lines(os.path.join(folder, file), rows.check_names(names, f"{kind[:-1]}_names", unique=False))
+                    raise ValueError(f"there are {len(names)} names for {ids} {kind}s")
+                names = rows.check_names(names, f"{kind}_names", unique=False)
+                _write_lines(os.path.join(folder, f"{kind}s.txt"), (name + "\n" for name in names))
         marks = {"X": call.Mark(), "Y": call.Mark(labels.names), "test": call.Mark(),
                  "feature_names": call.Mark(feature_names if words is None else None)}
-        self._write_file(os.path.join(folder, TRAIN), examples, labels, words, features, count,
-                         marks["X"], marks["Y"])
+        self._write_file(os.path.join(folder, TRAIN), examples, labels, words, features, count, marks["X"], marks["Y"])
         if test is not None:
             X, Y = test
             examples = rows.Examples(X, "X of test", self.missing)
@@ -287,15 +264,12 @@ class Gleaner:
                 raise ValueError("the examples of test= are of another kind than X")
             own = rows.Labels(Y, labels.names, takes_new=False, what="Y of test")
             rows.check_lengths(examples, own)
-            self._write_file(os.path.join(folder, TEST), examples, own, words, features, count,
-                             marks["test"], marks["test"])
+            self._write_file(os.path.join(folder, TEST), examples, own, words, features, count, *[marks["test"]] * 2)
         if words is not None:
-            with open(os.path.join(folder, "words.json"), "w", encoding="utf-8") as file:
-                file.write(words.json())
-        data = {name: mark.text() for name, mark in marks.items()}
-        if words is not None and model is None:
-            data.update(words=self.words, min_count=self.min_count)
-        return {**data, "min_label_count": self.min_label_count}
+            _write_lines(os.path.join(folder, "words.json"), [words.json()])
+        own_words = {"words": self.words, "min_count": self.min_count} if words is not None and model is None else {}
+        return {**{name: mark.text() for name, mark in marks.items()}, **own_words,
+                "min_label_count": self.min_label_count}
 
     def _words_of(self, examples, model):
         """The words of texts: counted, or taken from the model; None for a matrix."""
@@ -312,8 +286,7 @@ class Gleaner:
         return words
 
     def _write_file(self, path, examples, labels, words, features, count, mark_x, mark_y):
-        normalise = (self.settings or {}).get("l2_normalise", True)
-        file = _gleaner.TrainingFile.create(path, normalise)
+        file = _gleaner.TrainingFile.create(path, (self.settings or {}).get("l2_normalise", True))
         for first, end in rows.blocks(examples.count):
             own, its = examples.block(first, end), labels.block(first, end, count)
             file.add(rows.points(own, words), *its)
@@ -342,18 +315,15 @@ class Gleaner:
         """A row for each checkpoint, with loss and the figures on test=: a DataFrame where there is pandas."""
         return report.history(self._events("checkpoint"), self.evaluations)
 
-    # ---- Asking: as Model has it ----
 
-    def _trained(self):
-        if self.model is None:
-            raise ValueError("the model is not trained yet: call fit() first")
-        return self.model
-
+# ---- Asking: as Model has it ----
 
 def _asked(method):
     @functools.wraps(method)
     def ask(self, *args, **named):
-        return method(self._trained(), *args, **named)
+        if self.model is None:
+            raise ValueError("the model is not trained yet: call fit() first")
+        return method(self.model, *args, **named)
     return ask
 
 

@@ -82,6 +82,29 @@ class Refit(Case):
         self.assertEqual(loaded.predict(texts), whole.predict(texts))
         self.assertTrue(loaded.set_params(epochs=3).fit(texts, tags).finished["already"])
 
+    def test_what_is_no_run_is_neither_read_nor_removed(self):
+        texts, tags = animal_texts(60)
+        (self.path / "mine").mkdir()
+        (self.path / "mine" / "thesis.txt").write_text("years of work")
+        (self.path / "posts.data").mkdir()
+        (self.path / "posts.data" / "posts.csv").write_text("a,b")
+        (self.path / "file").write_text("a file")
+        for name in ("mine", "posts", "file"):
+            for overwrite in (False, True):
+                with self.assertRaisesRegex(ValueError, "no run of Gleaner is in it"):
+                    Gleaner(self.path / name, epochs=1, **QUIET).fit(texts, tags, overwrite=overwrite)
+            with self.assertRaisesRegex(ValueError, "no run of Gleaner is in it"):
+                Gleaner(self.path / name, epochs=1, **QUIET).partial_fit(texts, tags)
+        self.assertTrue((self.path / "mine" / "thesis.txt").exists() and (self.path / "posts.data" / "posts.csv").exists())
+        (self.path / "empty").mkdir()
+        own = Gleaner(self.path / "empty", epochs=1, **QUIET).fit(texts, tags)
+        saved = own.save(self.path / "kept.safetensors")
+        other = Gleaner.load(saved, **QUIET)
+        self.assertIsNone(other.store)
+        other.partial_fit(texts, [["new"]] * 60)
+        self.assertTrue(os.path.isfile(saved))
+        self.assertIn("new", other.model.label_names)
+
     def test_partial_fit_does_not_change_parameters(self):
         own = Gleaner(epochs=7, **QUIET)
         own.partial_fit(*animal_texts(100), epochs=2)

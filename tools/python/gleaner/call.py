@@ -54,7 +54,7 @@ def _as_read(own):
 def adopt(store, made, own, overwrite):
     """Makes the folder `made` the data of the store, unless a run there has the same."""
     data = folders.data_folder(store)
-    if overwrite or not os.path.isdir(store):
+    if overwrite or not folders.is_run(store):
         folders.remove(store)
         write(made, own)
         os.rename(made, data)

@@ -27,6 +27,20 @@ def remove(store):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def is_run(store):
+    """Whether the folder is the store of a run, be it one that has just begun."""
+    return any(os.path.exists(os.path.join(store, name)) for name in ("CURRENT", "LOCK", "master.key"))
+
+
+def check_own(store):
+    """Refuses places where something else lies than a run and its data: they would be overwritten."""
+    data = data_folder(store)
+    for folder, is_own in ((store, is_run(store)), (data, any(
+            os.path.exists(os.path.join(data, name)) for name in ("train.gleaner", "call.json")))):
+        if os.path.lexists(folder) and not is_own and not (os.path.isdir(folder) and not os.listdir(folder)):
+            raise ValueError(f"{folder} is there, and no run of Gleaner is in it: choose another store")
+
+
 class Busy(RuntimeError):
     """Another program writes there."""
 

@@ -65,9 +65,11 @@ class Gleaner:
     @classmethod
     def load(cls, path, **parameters):
         """A run of fit() as it was begun, or any store or file that Model.load() reads, to go on with or to ask."""
-        known = call.read(data_folder(os.path.abspath(path))).get("parameters", {})
-        own = cls(**{**known, "store": path, **parameters})
-        own._load()
+        path = os.path.abspath(path)
+        known = call.read(data_folder(path)).get("parameters", {})
+        is_run = folders.is_run(path) or folders.is_replaced(path)
+        own = cls(**{**known, "store": path if is_run else None, **parameters})
+        own._load(path)
         return own
 
     # ---- Parameters, as scikit-learn has them ----
@@ -119,6 +121,8 @@ class Gleaner:
         of its own. With one, the same call goes on with the run there, where it was interrupted or for
         more epochs; another call is refused, or begins again with overwrite=True.
         """
+        if self._given_store:
+            folders.check_own(self._given_store)
         folder = None if self._given_store else os.path.realpath(tempfile.mkdtemp(prefix="gleaner-"))
         store = self._given_store or os.path.join(folder, "run")
         made = f"{data_folder(store)}.new"
@@ -155,9 +159,10 @@ class Gleaner:
         then holds this run in place of the one before; Ctrl-C leaves the model as it was. Without a
         model this is fit().
         """
-        if self.model is None and self._given_store and (
-                os.path.isdir(self._given_store) or folders.is_replaced(self._given_store)):
-            self._load()
+        if self._given_store:
+            folders.check_own(self._given_store)
+            if self.model is None and (folders.is_run(self._given_store) or folders.is_replaced(self._given_store)):
+                self._load()
         if self.model is None:
             asked, self.epochs = self.epochs, epochs
             try:
@@ -218,10 +223,11 @@ class Gleaner:
             self._load()
         return self
 
-    def _load(self):
+    def _load(self, path=None):
         """The last model of the store, or with keep_best the best one."""
-        best, data = f"{self.store}.kept/best", data_folder(self.store)
-        self.model = Model.load(best if self.keep_best and os.path.isdir(best) else self.store,
+        path = path or self.store
+        best, data = f"{path}.kept/best", data_folder(path)
+        self.model = Model.load(best if self.keep_best and os.path.isdir(best) else path,
                                 data if os.path.isdir(data) else None, self.threads or 0)
         self.model.missing = self.missing
 

@@ -28,7 +28,7 @@ def remove(store):
 
 
 def is_run(store):
-    """Whether the folder is the store of a run, be it one that has just begun."""
+    """Whether the folder is the store of a run, which may have just begun."""
     return any(os.path.exists(os.path.join(store, name)) for name in ("CURRENT", "LOCK", "master.key"))
 
 

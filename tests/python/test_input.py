@@ -38,6 +38,22 @@ class Polars:
         return PolarsSeries(self._values[self.columns[index]])
 
 
+class Tensor:
+    """What numpy makes an array of, as a tensor of torch is."""
+
+    def __init__(self, values):
+        self._values = values
+
+    def __iter__(self):
+        return (Tensor(value) for value in self._values)
+
+    def __len__(self):
+        return len(self._values)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._values, dtype)
+
+
 class PolarsSeries:
     def __init__(self, values):
         self._values = values
@@ -77,7 +93,7 @@ class Input(Case):
         forms = [dense, dense.astype(np.float64), np.asfortranarray(dense), MATRIX.tocoo(), MATRIX.tocsc(), MATRIX.tolil(),
                  MATRIX.todok(), MATRIX.tobsr(), MATRIX.todia(), MATRIX.astype(np.float64), np.asmatrix(dense), dense.tolist(), list(dense),
                  np.ma.masked_array(dense), sparse.csr_array(MATRIX), dense.astype(object), (row for row in dense),
-                 Polars({f"f{i}": dense[:, i] for i in range(9)})]
+                 Polars({f"f{i}": dense[:, i] for i in range(9)}), Tensor(dense), list(MATRIX), list(map(Tensor, dense))]
         if pandas is not None:
             forms += [pandas.DataFrame(dense), pandas.DataFrame.sparse.from_spmatrix(MATRIX),
                       pandas.DataFrame(dense).astype("Float64")]
@@ -118,6 +134,14 @@ class Input(Case):
         own = Gleaner(epochs=1, hidden=0, **QUIET).fit(X, pandas.DataFrame(INDICATOR, columns=["x", "y", "z"]))
         self.assertEqual((own.model.label_names, own.model.feature_names), (["x", "y", "z"], list(X.columns)))
         self.assertEqual(own.score(X, TAGS), own.score(X, INDICATOR))
+        self.assertEqual(own.predict(X), own.predict(MATRIX))
+        swapped, Y = X[[*X.columns[:3], "f4", "f3", *X.columns[5:]]], pandas.DataFrame(INDICATOR, columns=["x", "z", "y"])
+        for ask in (lambda: own.predict(swapped), lambda: own.fit(X, INDICATOR, test=(swapped, INDICATOR))):
+            with self.assertRaisesRegex(ValueError, "the column 'f4' where the model has 'f3'"):
+                ask()
+        for ask in (lambda: own.score(X, Y), lambda: own.fit(X, INDICATOR, test=(X, Y), label_names=["x", "y", "z"])):
+            with self.assertRaisesRegex(ValueError, "the column 'z' where the model has 'y'"):
+                ask()
 
     def test_missing_texts_are_refused_by_row_or_empty(self):
         for missing in (None, float("nan"), np.nan, *([pandas.NA, pandas.NaT] if pandas is not None else [])):

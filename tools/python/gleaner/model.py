@@ -98,6 +98,7 @@ class Model:
         if examples.are_texts and examples.count > 0 and not self.reads_texts:
             raise ValueError("the model knows no words, so it cannot read texts: give it a matrix; or load it with "
                              "data=FOLDER, the folder of its data set")
+        rows.check_columns(X, () if self.reads_texts else self.feature_names, "X")
         if not examples.are_texts and examples.features > self.features:
             raise ValueError(f"X has {examples.features} columns and the model {self.features} features")
         return examples

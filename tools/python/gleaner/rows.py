@@ -46,8 +46,11 @@ def plain(values, what):
         if values.ndim not in (1, 2):
             raise ValueError(f"{what} has {values.ndim} dimensions: a matrix has two")
         return values.tolist() if values.ndim == 1 else values
-    if hasattr(values, "to_list"):
-        return values.to_list()
+    for name in ("to_list", "to_pylist"):
+        if hasattr(values, name):
+            return getattr(values, name)()
+    if hasattr(values, "__array__"):
+        return plain(np.asarray(values), what)
     return values if isinstance(values, (list, tuple)) else list(values)
 
 
@@ -71,8 +74,18 @@ def names_of_columns(values):
     return columns if len(columns) > 1 and all(isinstance(name, str) for name in columns) else None
 
 
+def check_columns(values, known, what):
+    """Refuses a frame whose columns are named otherwise than features or labels are."""
+    for name, own in zip(known, names_of_columns(values) or ()):
+        if name != own:
+            raise ValueError(f"{what} has the column {own!r} where the model has {name!r}: give the columns their order")
+
+
 def matrix_of(values, what):
     """CSR, or an array of numbers of two dimensions, without a copy where it is so."""
+    if isinstance(values, (list, tuple)) and values and all(hasattr(own, "tocsr") for own in values):
+        from scipy import sparse
+        values = sparse.vstack(values)
     if hasattr(values, "tocsr"):
         csr = values.tocsr()
         if csr.ndim != 2 or csr.dtype.kind not in "biuf":
@@ -85,7 +98,7 @@ def matrix_of(values, what):
         for row, own in enumerate(values):
             if not hasattr(own, "__len__") or len(own) != len(values[0]):
                 raise ValueError(f"{what}: row {row} has another length than row 0")
-        values = np.array([list(own) for own in values], dtype=object).reshape(len(values), -1)
+        values = np.array([np.asarray(own, object) for own in values], dtype=object).reshape(len(values), -1)
     if values.dtype.kind in "biuf":
         return values
     if values.dtype.kind not in "OUS":
@@ -222,6 +235,8 @@ class Labels:
 
     def __init__(self, Y, known=(), takes_new=True, least=1, what="Y"):
         self.what, self.names, columns = what, list(known), names_of_columns(Y)
+        if not takes_new:
+            check_columns(Y, known, what)
         self.Y = plain(Y, what)
         if isinstance(self.Y, np.ndarray) and isinstance(_first(self.Y.flat), str):
             self.Y = self.Y.tolist()

@@ -266,6 +266,7 @@ class Gleaner:
         if test is not None:
             X, Y = test
             examples = rows.Examples(X, "X of test", self.missing)
+            rows.check_columns(X, feature_names or () if words is None else (), "X of test")
             if examples.are_texts != (words is not None) and examples.count > 0:
                 raise ValueError("the examples of test= are of another kind than X")
             own = rows.Labels(Y, labels.names, takes_new=False, what="Y of test")

@@ -1,12 +1,28 @@
 #include "common/thread_pool.hpp"
 
 #include <exception>
+#include <new>
 
 #include "common/result.hpp"
 
 namespace gleaner {
 ThreadPool::ThreadPool(unsigned threads, int nice, bool is_pinned) {
-  GLEANER_CHECK(threads >= 1);
+  start(threads, nice, is_pinned);
+}
+
+void ThreadPool::forget_threads() {
+  // Destructors would wait for threads and waiters that this process does not have.
+  new (&mutex_) std::mutex();
+  new (&start_) std::condition_variable();
+  new (&done_) std::condition_variable();
+  new (&workers_) std::vector<std::thread>();
+  body_ = nullptr;
+  busy_ = 0;
+  generation_ = 0;
+}
+
+void ThreadPool::start(unsigned threads, int nice, bool is_pinned) {
+  GLEANER_CHECK(threads >= 1 && workers_.empty());
   try {
     for (unsigned worker = 1; worker < threads; ++worker) {
       workers_.emplace_back([this, worker, nice, is_pinned] {

@@ -119,6 +119,13 @@ class ThreadPool {
 
   [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
+  // For the child of a fork(), where the threads do not exist: forgets them, whatever they did. One
+  // thread remains, the caller's, until start().
+  void forget_threads();
+
+  // Starts threads - 1 threads. Requires a pool after forget_threads().
+  void start(unsigned threads, int nice = 0, bool is_pinned = false);
+
  private:
   // Ends the started threads.
   void end();

@@ -102,6 +102,12 @@ class AnsweringModel {
 
   [[nodiscard]] const ModelConfig& config() const { return model_->config(); }
 
+  // The run that answers come from, at the checkpoint of the opening, whatever the store has now.
+  [[nodiscard]] RunStore& run() { return model_->run(); }
+
+  // The compute threads, between two questions.
+  [[nodiscard]] ThreadPool& pool() { return pool_; }
+
   [[nodiscard]] bool is_normalised() const { return model_->is_normalised(); }
 
   [[nodiscard]] bool has_tables() const { return tables_ != nullptr; }

@@ -16,6 +16,7 @@ except ImportError:
     print("skipped: needs SciPy (python3-scipy)")
     sys.exit(SKIPPED)
 
+QUIET = {"progress": False, "threads": 1}
 ANIMALS = ["cat", "dog", "cow", "owl", "bee", "eel", "fox", "hen"]
 
 

@@ -10,11 +10,9 @@ import unittest
 import unittest.mock
 
 import numpy as np
-from cases import SECONDS, Case, animal_texts, run
+from cases import QUIET, SECONDS, Case, animal_texts, run
 from gleaner import Gleaner, Model, TrainingError
 from scipy import sparse
-
-QUIET = {"progress": False, "threads": 1}
 
 INTERRUPTED = """
 import sys

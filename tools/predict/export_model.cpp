@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include "common/model/model_fields.hpp"
 #include "storage/infer/stored_model.hpp"
-#include "tools/cli/store_access.hpp"
+#include "storage/keep/open_to_read.hpp"
 
 namespace gleaner {
 namespace {
@@ -45,6 +46,13 @@ Result<std::string> audited_of(RunStore& run) {
 }
 
 }  // namespace
+
+std::uint64_t trained_checkpoint(const RunStore& run) {
+  const auto& settings = run.identity().settings;
+  const auto known = settings.find("checkpoint");
+  if (run.checkpoint() != 0 || known == settings.end()) return run.checkpoint();
+  return std::strtoull(known->second.c_str(), nullptr, 10);
+}
 
 Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts) {
   const ModelPart& first = parts.front();
@@ -114,10 +122,17 @@ Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identi
   for_each_model_field(
       [&](const auto& field) { metadata.erase("model." + std::string(field.name)); });
   for (const auto& [name, text] : model_fields(identity.model)) metadata["model." + name] = text;
-  std::vector<std::uint64_t> checkpoints;
-  std::vector<std::string> digests, audits;
+  std::vector<std::string> checkpoints, digests, audits;
   for (const ModelPart& part : parts) {
-    checkpoints.push_back(part.run->checkpoint());
+    const auto& known = part.run->identity().settings;
+    if (part.run->checkpoint() == 0 && known.contains("checkpoint")) {
+      for (auto [name, list] : {std::pair("checkpoint", &checkpoints),
+                                std::pair("digest", &digests), std::pair("audited", &audits)}) {
+        list->push_back(known.contains(name) ? known.at(name) : "unknown");
+      }
+      continue;
+    }
+    checkpoints.push_back(std::to_string(part.run->checkpoint()));
     digests.push_back(part.digest);
     auto audited = audited_of(*part.run);
     if (!audited) return audited.error();

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "common/data/name_table.hpp"
 #include "common/result.hpp"
+#include "storage/infer/predict_data.hpp"
 #include "storage/keep/model_file.hpp"
 #include "storage/run_store.hpp"
 
@@ -23,7 +25,7 @@ namespace gleaner {
 // A model of the file. Its hidden units begin at `first_unit`.
 struct ModelPart {
   std::string name;
-  std::unique_ptr<RunStore> run;
+  std::shared_ptr<RunStore> run;
   std::uint32_t first_unit = 0;
   std::string digest{};  // of its checkpoint
 };
@@ -31,13 +33,16 @@ struct ModelPart {
 // Opens the stores to read. kNotFound for a store without a checkpoint.
 Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores);
 
+// The checkpoint of the run; of a file, the checkpoint that it was made from.
+std::uint64_t trained_checkpoint(const RunStore& run);
+
 // The identity of the joined network: the first part's, with the sum of the hidden units. Refuses
 // (kInvalidArgument, naming the part) other training data, other scaling, and more units than a
 // network can have. Requires a part.
 Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts);
 
 // Checkpoints, digests and audits of several models stand in the models' order, with blanks
-// between.
+// between. A part that came from a file keeps what the file has.
 Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
                                                        const std::vector<ModelPart>& parts);
 
@@ -50,13 +55,11 @@ struct ExportTexts {
   std::vector<double> idf;    // rarity() of each feature
 };
 
-// Takes names and words from `data`, a folder of `gleaner dataset` or a model file; none where
-// `data` is empty. `labels_file` has other names of labels. `labels`, ascending, belong to the
-// output rows. kInvalidData for names and words of another data set.
-Result<ExportTexts> export_texts(const RunIdentity& identity,
-                                 const std::map<std::string, std::string>& metadata,
-                                 const std::string& data, const std::string& labels_file,
-                                 const std::vector<std::uint32_t>& labels);
+// Names and words come from `known`, but the labels' from `label_names` unless it is null.
+// `labels`, ascending, belong to the output rows.
+ExportTexts export_texts(const std::map<std::string, std::string>& metadata,
+                         const PredictData& known, const NameTable* label_names,
+                         const std::vector<std::uint32_t>& labels);
 
 struct TextTensor {
   TensorSpec spec;

@@ -1,8 +1,8 @@
+#include <nlohmann/json.hpp>
+
 #include "common/data/word_model.hpp"
 #include "storage/infer/predict_data.hpp"
-#include "storage/keep/model_rows.hpp"
 #include "storage/keep/tensor_file.hpp"
-#include "tools/cli/report.hpp"
 #include "tools/predict/export_model.hpp"
 
 namespace gleaner {
@@ -18,21 +18,16 @@ std::string lines_of(const NameTable& names, const std::vector<std::uint32_t>& l
 
 }  // namespace
 
-Result<ExportTexts> export_texts(const RunIdentity& identity,
-                                 const std::map<std::string, std::string>& metadata,
-                                 const std::string& data, const std::string& labels_file,
-                                 const std::vector<std::uint32_t>& labels) {
+ExportTexts export_texts(const std::map<std::string, std::string>& metadata,
+                         const PredictData& known, const NameTable* label_names,
+                         const std::vector<std::uint32_t>& labels) {
   ExportTexts texts;
-  texts.metadata = Json(metadata).dump();
-  const Result<NameTable> own_labels = label_names_of(identity, labels_file);
-  if (!own_labels) return own_labels.error();
-  const auto known =
-      data.empty() ? Result<PredictData>(PredictData()) : PredictData::open_names(data, identity);
-  if (!known) return known.error();
-  texts.label_names = lines_of(labels_file.empty() ? known->names().labels : *own_labels, labels);
-  texts.feature_names = known->names().features.lines();
-  if (known->words() == nullptr) return texts;
-  const WordModel& words = *known->words();
+  texts.metadata = nlohmann::ordered_json(metadata).dump();
+  texts.label_names =
+      lines_of(label_names == nullptr ? known.names().labels : *label_names, labels);
+  texts.feature_names = known.names().features.lines();
+  if (known.words() == nullptr) return texts;
+  const WordModel& words = *known.words();
   texts.words = word_model_json(words);
   for (const std::uint32_t occurrences : words.words.occurrences()) {
     texts.idf.push_back(rarity(occurrences, words.points));

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
-
-#include "common/data/packed_dataset.hpp"
 #include "common/data/packed_writer.hpp"
+#include "common/machine_facts.hpp"
 #include "common/train/kernels.hpp"
 #include "storage/keep/open_to_read.hpp"
+#include "tools/predict/write_model.hpp"
 
 namespace gleaner {
+
 Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
                                                        const std::string& data, unsigned threads) {
   if (auto level = simd_level_from_environment(); !level) return level.error();
@@ -21,17 +20,30 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
                              : PredictData::open_names(names, (*run)->identity());
   if (!known) return known.error();
   AnsweringOptions options;
-  options.threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  options.threads = threads > 0 ? threads : machine_facts().cores;
   auto model = AnsweringModel::open(std::move(*run), options);
   if (!model) return name_folder(model.error(), path);
-  return std::unique_ptr<LoadedModel>(new LoadedModel(std::move(*model), std::move(*known)));
+  return std::unique_ptr<LoadedModel>(
+      new LoadedModel(std::move(*model), std::move(*known), options.threads));
 }
 
-Result<Point> LoadedModel::point_of(const std::string& text) const {
-  if (data_.words() != nullptr) return data_.words()->point_of(text);
-  return Error{ErrorCode::kInvalidArgument,
-               "the model knows no words, so it cannot read texts: give data=FOLDER, the folder of "
-               "its data set, or load a file of 'gleaner export --data FOLDER'"};
+std::uint64_t LoadedModel::checkpoint() {
+  return trained_checkpoint(model_->run());
+}
+
+Result<void> LoadedModel::save(const std::string& path) {
+  std::vector<ModelPart> parts(1);
+  // Borrowed: the pointer owns nothing.
+  parts[0].run = std::shared_ptr<RunStore>(std::shared_ptr<void>(), &model_->run());
+  parts[0].name = "the model";
+  Result<std::string> digest = parts[0].run->checkpoint_digest();
+  if (!digest) return digest.error();
+  parts[0].digest = std::move(*digest);
+  ModelTarget target;
+  target.path = path;
+  target.data = &data_;
+  const auto written = write_model(parts, target, [](std::uint64_t, std::uint64_t) {});
+  return written ? Result<void>() : written.error();
 }
 
 Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t top_k) {
@@ -40,6 +52,7 @@ Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t to
     if (model_->is_normalised()) normalize_row(point.values);
     examples.push_back({{}, point.features, point.values});
   }
+  if (model_->pool().threads() < threads_) model_->pool().start(threads_);
   const Result<std::vector<ScoredLabel>> scored = model_->top(examples, top_k, false);
   if (!scored) return scored.error();
   BestLabels best;
@@ -50,25 +63,6 @@ Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t to
   }
   best.probabilities = probabilities_of(model_->config(), *scored);
   return best;
-}
-
-Result<BestLabels> LoadedModel::best_of_rows(const CsrRows& rows, std::uint64_t first,
-                                             std::uint32_t top_k) {
-  if (auto sound = rows.check(model_->config().features, first, "X"); !sound) return sound.error();
-  std::vector<Point> points;
-  for (std::size_t row = 0; row < rows.rows(); ++row) points.push_back(rows.point(row));
-  return best(std::move(points), top_k);
-}
-
-Result<BestLabels> LoadedModel::best_of_texts(const std::vector<std::string>& texts,
-                                              std::uint32_t top_k) {
-  std::vector<Point> points;
-  for (const std::string& text : texts) {
-    Result<Point> point = point_of(text);
-    if (!point) return point.error();
-    points.push_back(std::move(*point));
-  }
-  return best(std::move(points), top_k);
 }
 
 Result<std::vector<Contribution>> LoadedModel::why(Point point, std::uint32_t label,
@@ -86,20 +80,6 @@ Result<std::vector<Contribution>> LoadedModel::why(Point point, std::uint32_t la
   }
   if (model_->is_normalised()) normalize_row(point.values);
   return model_->why({{}, point.features, point.values}, label, count);
-}
-
-Result<std::vector<Contribution>> LoadedModel::why_row(const CsrRows& row, std::uint32_t label,
-                                                       std::size_t count) {
-  if (auto sound = row.check(model_->config().features, 0, "X"); !sound) return sound.error();
-  if (row.rows() != 1) return Error{ErrorCode::kInvalidArgument, "X: expected one row"};
-  return why(row.point(0), label, count);
-}
-
-Result<std::vector<Contribution>> LoadedModel::why_text(const std::string& text,
-                                                        std::uint32_t label, std::size_t count) {
-  Result<Point> point = point_of(text);
-  if (!point) return point.error();
-  return why(std::move(*point), label, count);
 }
 
 }  // namespace gleaner

@@ -1,5 +1,6 @@
-// A trained model within a Python process: the inference of `gleaner predict`, on rows and on
-// texts, and the same bits. One thread at a time; the work itself runs on a pool.
+// A trained model within a Python process: the inference of `gleaner predict`, and the same bits.
+// It stays as it was opened, whatever becomes of its store. One thread at a time; the work itself
+// runs on a pool.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +11,10 @@
 #include <vector>
 
 #include "common/data/point_parser.hpp"
-#include "common/data/word_model.hpp"
 #include "common/result.hpp"
 #include "storage/infer/answering_model.hpp"
 #include "storage/infer/predict_data.hpp"
 #include "storage/infer/prediction.hpp"
-#include "tools/python/csr_rows.hpp"
 
 namespace gleaner {
 
@@ -31,38 +30,37 @@ class LoadedModel {
  public:
   // Opens a run's store or a model file, and reads it whole. `data` is a folder of
   // `gleaner dataset` or a model file that has the names and words; empty: none, unless `path` is a
-  // model file, which has its own. Fails as RunStore::open(), open_exported_run(),
-  // AnsweringModel::open() and PredictData::open_names() do.
+  // model file, which has its own. `threads`: 0 is as many as the process may use.
   static Result<std::unique_ptr<LoadedModel>> open(const std::string& path, const std::string& data,
                                                    unsigned threads);
 
+  // As AnsweringModel has it; of the same checkpoint for ever.
   [[nodiscard]] const AnsweringModel& model() const { return *model_; }
 
   [[nodiscard]] const PredictData& data() const { return data_; }
 
-  // Values as they stand in the data: they are scaled here if training scaled them. `first`: as
-  // CsrRows::check().
-  Result<BestLabels> best_of_rows(const CsrRows& rows, std::uint64_t first, std::uint32_t top_k);
-  // kInvalidArgument without words.
-  Result<BestLabels> best_of_texts(const std::vector<std::string>& texts, std::uint32_t top_k);
+  [[nodiscard]] std::uint64_t checkpoint();
 
-  // As StoredModel::why, of the only row and of a text. kInvalidArgument for a label that the model
-  // does not have, and with a hidden layer.
-  Result<std::vector<Contribution>> why_row(const CsrRows& row, std::uint32_t label,
-                                            std::size_t count);
-  Result<std::vector<Contribution>> why_text(const std::string& text, std::uint32_t label,
-                                             std::size_t count);
+  // In the child of a fork(), before anything else: the threads of the parent do not exist there.
+  void forget_threads() { model_->pool().forget_threads(); }
+
+  // As write_model(), with names and words.
+  Result<void> save(const std::string& path);
+
+  // Values as they stand in the data: they are scaled here if training scaled them.
+  Result<BestLabels> best(std::vector<Point> points, std::uint32_t top_k);
+
+  // As StoredModel::why. kInvalidArgument for a label that the model does not have, and with a
+  // hidden layer.
+  Result<std::vector<Contribution>> why(Point point, std::uint32_t label, std::size_t count);
 
  private:
-  LoadedModel(std::unique_ptr<AnsweringModel> model, PredictData data)
-      : model_(std::move(model)), data_(std::move(data)) {}
-
-  Result<Point> point_of(const std::string& text) const;
-  Result<BestLabels> best(std::vector<Point> points, std::uint32_t top_k);
-  Result<std::vector<Contribution>> why(Point point, std::uint32_t label, std::size_t count);
+  LoadedModel(std::unique_ptr<AnsweringModel> model, PredictData data, unsigned threads)
+      : model_(std::move(model)), data_(std::move(data)), threads_(threads) {}
 
   std::unique_ptr<AnsweringModel> model_;
   PredictData data_;
+  const unsigned threads_;
 };
 
 }  // namespace gleaner

@@ -1,5 +1,5 @@
-// The Python module: a model that answers and a training file that is written, with arrays in the
-// types of CsrRows; the package sees to that.
+// The Python module: a model that answers, words, and a training file that is written. The package
+// checks what it hands over: rows are in CSR form, canonical, within their width, and finite.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -15,62 +15,82 @@
 #include "common/data/packed_dataset.hpp"
 #include "common/data/packed_writer.hpp"
 #include "common/data/word_model.hpp"
+#include "common/limits.hpp"
 #include "common/result.hpp"
-#include "storage/infer/answering_model.hpp"
-#include "storage/infer/predict_data.hpp"
-#include "storage/infer/prediction.hpp"
+#include "tools/python/answer_figures.hpp"
+#include "tools/python/interrupts.hpp"
 #include "tools/python/loaded_model.hpp"
-#include "tools/python/training_file.hpp"
 
 namespace py = pybind11;
+
+PYBIND11_MAKE_OPAQUE(std::vector<gleaner::Point>);
 
 namespace gleaner {
 namespace {
 
 template <typename T>
 using Array = py::array_t<T, py::array::c_style>;
-
-[[noreturn]] void raise(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::kInvalidArgument:
-    case ErrorCode::kInvalidData:
-      throw py::value_error(error.message);
-    case ErrorCode::kNotFound:
-      PyErr_SetString(PyExc_FileNotFoundError, error.message.c_str());
-      throw py::error_already_set();
-    case ErrorCode::kIo:
-    case ErrorCode::kDiskFull:
-      PyErr_SetString(PyExc_OSError, error.message.c_str());
-      throw py::error_already_set();
-    default:
-      throw std::runtime_error(error.message);
-  }
-}
+using Offsets = Array<std::int64_t>;
+using Columns = Array<std::uint32_t>;
+using Points = std::vector<Point>;
+using Texts = std::vector<std::string>;
 
 template <typename T>
 T or_raise(Result<T> result) {
-  if (!result) raise(result.error());
-  return std::move(*result);
+  if (result) return std::move(*result);
+  const Error& error = result.error();
+  PyObject* kind = PyExc_RuntimeError;
+  const auto is = [&](ErrorCode a, ErrorCode b) { return error.code == a || error.code == b; };
+  if (is(ErrorCode::kInvalidArgument, ErrorCode::kInvalidData)) kind = PyExc_ValueError;
+  if (is(ErrorCode::kIo, ErrorCode::kDiskFull)) kind = PyExc_OSError;
+  if (error.code == ErrorCode::kNotFound) kind = PyExc_FileNotFoundError;
+  PyErr_SetString(kind, error.message.c_str());
+  throw py::error_already_set();
 }
 
-void or_raise(const Result<void>& result) {
-  if (!result) raise(result.error());
+bool or_raise(const Result<void>& result) {
+  return or_raise(result ? Result<bool>(true) : Result<bool>(result.error()));
+}
+
+// The interpreter goes on with other threads meanwhile. At its end it ends other threads where they
+// come back to it, which no destructor survives.
+template <typename Work>
+auto without_interpreter(const Work& work) {
+  PyThreadState* const thread = PyEval_SaveThread();
+  auto result = [&work, thread] {
+    try {
+      return work();
+    } catch (...) {
+      PyEval_RestoreThread(thread);
+      throw;
+    }
+  }();
+  PyEval_RestoreThread(thread);
+  return result;
 }
 
 template <typename T>
-std::span<const T> span_of(const Array<T>& array) {
-  return {array.data(), static_cast<std::size_t>(array.size())};
+std::span<const T> row_of(const Array<T>& array, const Offsets& offsets, std::size_t row) {
+  const std::int64_t* bounds = offsets.data() + row;
+  return {array.data() + bounds[0], static_cast<std::size_t>(bounds[1] - bounds[0])};
 }
 
-CsrRows rows_of(const Array<std::int64_t>& offsets, const Array<std::uint32_t>& columns,
-                const Array<float>& values) {
-  if (offsets.size() == 0) throw py::value_error("indptr is empty");
-  return {span_of(offsets), span_of(columns), span_of(values)};
+Points points_of(const Offsets& offsets, const Columns& columns, const Array<float>& values) {
+  Points points(static_cast<std::size_t>(offsets.size() - 1));
+  for (std::size_t row = 0; row < points.size(); ++row) {
+    const auto ids = row_of(columns, offsets, row);
+    const auto numbers = row_of(values, offsets, row);
+    points[row] = {{}, {ids.begin(), ids.end()}, {numbers.begin(), numbers.end()}};
+  }
+  return points;
 }
 
-CsrRows labels_of(const Array<std::int64_t>& offsets, const Array<std::uint32_t>& columns) {
-  if (offsets.size() == 0) throw py::value_error("indptr is empty");
-  return {span_of(offsets), span_of(columns), {}};
+Points points_of(const WordModel& words, const Texts& texts) {
+  return without_interpreter([&] {
+    Points points;
+    for (const std::string& text : texts) points.push_back(words.point_of(text));
+    return points;
+  });
 }
 
 template <typename T>
@@ -82,127 +102,136 @@ py::array_t<T> matrix_of(const std::vector<T>& numbers, std::uint32_t width) {
   return array;
 }
 
-py::tuple tuple_of(const BestLabels& best) {
-  return py::make_tuple(matrix_of(best.labels, best.width), matrix_of(best.logits, best.width),
-                        matrix_of(best.probabilities, best.width));
-}
-
-std::vector<std::string> names_of(const NameTable& names) {
-  std::vector<std::string> list;
+Texts names_of(const NameTable& names) {
+  Texts list;
   for (std::uint32_t id = 0; id < names.size(); ++id) list.emplace_back(names.name(id));
   return list;
 }
 
-std::vector<std::pair<std::uint32_t, float>> pairs_of(const std::vector<Contribution>& parts) {
-  std::vector<std::pair<std::uint32_t, float>> pairs;
-  for (const Contribution& part : parts) pairs.emplace_back(part.feature, part.value);
-  return pairs;
-}
-
-// The interpreter goes on with other threads meanwhile.
-template <typename Work>
-auto without_interpreter(const Work& work) {
-  const py::gil_scoped_release released;
-  return work();
-}
-
 void define_model(py::module_& module) {
-  py::class_<LoadedModel>(module, "LoadedModel")
+  using Model = LoadedModel;
+  py::class_<Model>(module, "LoadedModel")
       .def_static(
           "open",
           [](const std::string& path, const std::string& data, unsigned threads) {
-            return or_raise(
-                without_interpreter([&] { return LoadedModel::open(path, data, threads); }));
-          },
-          py::arg("path"), py::arg("data"), py::arg("threads"))
-      .def("best_of_rows",
-           [](LoadedModel& self, const Array<std::int64_t>& offsets,
-              const Array<std::uint32_t>& columns, const Array<float>& values, std::uint64_t first,
-              std::uint32_t top_k) {
-             const CsrRows rows = rows_of(offsets, columns, values);
-             return tuple_of(or_raise(
-                 without_interpreter([&] { return self.best_of_rows(rows, first, top_k); })));
+            return or_raise(without_interpreter([&] { return Model::open(path, data, threads); }));
+          })
+      .def("points", [](const Model& self,
+                        const Texts& texts) { return points_of(*self.data().words(), texts); })
+      .def("best",
+           [](Model& self, const Points& points, std::uint32_t top_k) {
+             const auto best =
+                 or_raise(without_interpreter([&] { return self.best(points, top_k); }));
+             return py::make_tuple(matrix_of(best.labels, best.width),
+                                   matrix_of(best.logits, best.width),
+                                   matrix_of(best.probabilities, best.width));
            })
-      .def("best_of_texts",
-           [](LoadedModel& self, const std::vector<std::string>& texts, std::uint32_t top_k) {
-             return tuple_of(
-                 or_raise(without_interpreter([&] { return self.best_of_texts(texts, top_k); })));
+      .def("why",
+           [](Model& self, const Points& points, std::uint32_t label, std::size_t count) {
+             std::vector<std::pair<std::uint32_t, float>> pairs;
+             for (const Contribution& part : or_raise(
+                      without_interpreter([&] { return self.why(points.at(0), label, count); }))) {
+               pairs.emplace_back(part.feature, part.value);
+             }
+             return pairs;
            })
-      .def("why_row",
-           [](LoadedModel& self, const Array<std::int64_t>& offsets,
-              const Array<std::uint32_t>& columns, const Array<float>& values, std::uint32_t label,
-              std::size_t count) {
-             return pairs_of(
-                 or_raise(self.why_row(rows_of(offsets, columns, values), label, count)));
+      .def("save",
+           [](Model& self, const std::string& path) {
+             return or_raise(without_interpreter([&] { return self.save(path); }));
            })
-      .def("why_text",
-           [](LoadedModel& self, const std::string& text, std::uint32_t label, std::size_t count) {
-             return pairs_of(or_raise(self.why_text(text, label, count)));
-           })
-      .def_property_readonly("features",
-                             [](const LoadedModel& self) { return self.model().config().features; })
-      .def_property_readonly("labels",
-                             [](const LoadedModel& self) { return self.model().config().labels; })
-      .def_property_readonly("hidden",
-                             [](const LoadedModel& self) { return self.model().config().hidden; })
-      .def_property_readonly("checkpoint",
-                             [](const LoadedModel& self) { return self.model().checkpoint(); })
-      .def_property_readonly("hidden_units",
-                             [](const LoadedModel& self) {
-                               const bool is_linear =
-                                   self.model().config().hidden_units == HiddenUnits::kLinear;
-                               return is_linear ? "linear" : "relu";
-                             })
-      .def_property_readonly("reads_texts",
-                             [](const LoadedModel& self) { return self.data().words() != nullptr; })
-      .def("label_names",
-           [](const LoadedModel& self) { return names_of(self.data().names().labels); })
+      .def("forget_threads", &Model::forget_threads)
+      .def("label_names", [](const Model& self) { return names_of(self.data().names().labels); })
       .def("feature_names",
-           [](const LoadedModel& self) { return names_of(self.data().names().features); });
+           [](const Model& self) { return names_of(self.data().names().features); })
+      .def("words", [](const Model& self) { return *self.data().words(); })
+      .def_property_readonly("facts", [](Model& self) {
+        const ModelConfig& config = self.model().config();
+        using namespace py::literals;
+        return py::dict(
+            "features"_a = config.features, "labels"_a = config.labels, "hidden"_a = config.hidden,
+            "checkpoint"_a = self.checkpoint(),
+            "hidden_units"_a = config.hidden_units == HiddenUnits::kLinear ? "linear" : "relu",
+            "reads_texts"_a = self.data().words() != nullptr);
+      });
 }
 
 void define_training(py::module_& module) {
-  py::class_<TextWords>(module, "TextWords")
-      .def_static("of_rule",
-                  [](const std::string& rule) { return or_raise(TextWords::of_rule(rule)); })
-      .def_static("of_folder",
-                  [](const std::string& folder) { return or_raise(TextWords::of_folder(folder)); })
+  py::class_<Points>(module, "Points")
+      .def(py::init([](const Offsets& offsets, const Columns& columns, const Array<float>& values) {
+        return points_of(offsets, columns, values);
+      }));
+  py::class_<WordModel>(module, "Words")
+      .def(py::init([](const std::string& rule) {
+        WordModel words;
+        words.rule = or_raise(parse_word_rule(rule));
+        words.fields = {{"text"}, "tags", "", "list"};
+        return words;
+      }))
       .def("count",
-           [](TextWords& self, const std::vector<std::string>& texts) {
-             for (const std::string& text : texts) self.count(text);
+           [](WordModel& self, const Texts& texts) {
+             self.points += texts.size();
+             return without_interpreter([&] {
+               for (const std::string& text : texts) {
+                 for (const auto& [word, times] : counted_words(self.rule, text)) {
+                   self.words.count(word);
+                 }
+               }
+               return true;
+             });
            })
-      .def("number", &TextWords::number)
-      .def("names", [](const TextWords& self) { return self.model().words.numbered(); })
-      .def("json", [](const TextWords& self) { return word_model_json(self.model()); });
-  py::class_<TrainingFile>(module, "TrainingFile")
+      .def("number", [](WordModel& self, std::uint32_t least) { self.words.number(least); })
+      .def("names", [](const WordModel& self) { return self.words.numbered(); })
+      .def("json", [](const WordModel& self) { return word_model_json(self); })
+      .def("points",
+           [](const WordModel& self, const Texts& texts) { return points_of(self, texts); });
+  py::class_<PackedWriter>(module, "TrainingFile")
       .def_static("create",
-                  [](const std::string& path, std::uint32_t features, std::uint32_t labels,
-                     bool normalise) {
-                    return or_raise(TrainingFile::create(path, {features, labels}, normalise));
+                  [](const std::string& path, bool normalise) {
+                    return or_raise(PackedWriter::create(path, normalise));
                   })
-      .def("add_rows",
-           [](TrainingFile& self, const Array<std::int64_t>& offsets,
-              const Array<std::uint32_t>& columns, const Array<float>& values,
-              const Array<std::int64_t>& label_offsets, const Array<std::uint32_t>& label_columns) {
-             or_raise(self.add_rows(rows_of(offsets, columns, values),
-                                    labels_of(label_offsets, label_columns)));
+      .def("add",
+           [](PackedWriter& self, const Points& points, const Offsets& offsets,
+              const Columns& labels) {
+             return or_raise(without_interpreter([&]() -> Result<void> {
+               for (std::size_t row = 0; row < points.size(); ++row) {
+                 Point point = points[row];
+                 const auto own = row_of(labels, offsets, row);
+                 point.labels.assign(own.begin(), own.end());
+                 if (auto added = self.add(point); !added) return added;
+               }
+               return {};
+             }));
            })
-      .def("add_texts",
-           [](TrainingFile& self, const std::vector<std::string>& texts, const TextWords& words,
-              const Array<std::int64_t>& label_offsets, const Array<std::uint32_t>& label_columns) {
-             or_raise(self.add_texts(texts, words, labels_of(label_offsets, label_columns)));
-           })
-      .def("finish", [](TrainingFile& self) { or_raise(self.finish()); });
-  module.def("fingerprint", [](const std::string& path) {
-    return or_raise(PackedDataset::open(path))->fingerprint();
-  });
+      .def("finish", [](PackedWriter& self, std::uint32_t features, std::uint32_t labels) {
+        return or_raise(without_interpreter([&] {
+          return self.finish({features, labels}, {}, "", AtomicFile::Existing::kReplace);
+        }));
+      });
 }
 
 }  // namespace
-
 }  // namespace gleaner
 
 PYBIND11_MODULE(_gleaner, module) {
-  gleaner::define_model(module);
-  gleaner::define_training(module);
+  using namespace gleaner;
+  define_model(module);
+  define_training(module);
+  py::class_<AnswerFigures>(module, "AnswerFigures")
+      .def(py::init(
+          [](const LoadedModel& model) { return std::make_unique<AnswerFigures>(model.model()); }))
+      .def("add",
+           [](AnswerFigures& self, const Offsets& offsets, const Columns& labels,
+              const Columns& best) {
+             const auto rows = static_cast<std::size_t>(best.shape(0));
+             const auto width = static_cast<std::size_t>(best.shape(1));
+             for (std::size_t row = 0; row < rows; ++row) {
+               self.add(row_of(labels, offsets, row), {best.data() + row * width, width});
+             }
+           })
+      .def("figures", &AnswerFigures::figures);
+  module.def("watch_interrupts", &watch_interrupts);
+  module.def("interrupts", &interrupts);
+  module.def("end_without_destructors", &end_without_destructors);
+  module.attr("LABELS_MAX") = kLabelsMax;
+  module.attr("FEATURES_MAX") = kFeaturesMax;
 }

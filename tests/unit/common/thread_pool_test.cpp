@@ -1,5 +1,8 @@
 #include "common/thread_pool.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -41,6 +44,31 @@ TEST_CASE("thread pool: what a worker throws reaches the caller, and the pool go
     REQUIRE(visits == 100);
   }
 }
+
+#ifndef __SANITIZE_THREAD__  // which starts no thread after a fork
+TEST_CASE("thread pool: a forked child starts threads of its own", "[thread_pool]") {
+  ThreadPool pool(3);
+  const auto visits_all = [&pool] {
+    std::atomic<int> visits = 0;
+    pool.parallel_for(100, [&](std::size_t, unsigned) { ++visits; });
+    return visits == 100;
+  };
+  REQUIRE(visits_all());
+  const pid_t child = fork();
+  if (child == 0) {
+    pool.forget_threads();
+    const bool alone = pool.threads() == 1 && visits_all();
+    pool.start(3);
+    const bool together = pool.threads() == 3 && visits_all() && visits_all();
+    pool.~ThreadPool();  // its threads end
+    _exit(alone && together ? 0 : 1);
+  }
+  int status = 1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+  REQUIRE(visits_all());
+}
+#endif
 
 TEST_CASE("thread pool: a closed gate holds a loop up between two calls, and nothing is lost",
           "[thread_pool]") {

@@ -219,11 +219,12 @@ class Gleaner:
         except TrainingError as error:
             raise call.in_own_words(error, store, own) from None
         except KeyboardInterrupt:
-            try:
-                if loads:
-                    self._load()
-            except (OSError, RuntimeError):
-                self.model = None  # there is no checkpoint yet
+            with master.Interrupts(master.Bar(False)):  # another Ctrl-C is too late
+                try:
+                    if loads:
+                        self._load()
+                except (OSError, RuntimeError):
+                    self.model = None  # there is no checkpoint yet
             raise
         if loads:
             self._load()

@@ -119,6 +119,9 @@ class Next(Case):
         for state in (7, np.int64(7)):
             self.assertEqual(digest(random_state=state), expected)
         self.assertNotEqual(digest(seed=8), expected)
+        for wrong in ({"seed": "a"}, {"seed": 1.5}, {"random_state": "a"}):
+            with self.assertRaisesRegex(ValueError, "give a whole number"):
+                digest(**wrong)
         self.assertEqual(digest(random_state=np.random.RandomState(1)), digest(random_state=np.random.RandomState(1)))
         digest(random_state=np.random.default_rng(1))
         y = [own[0] for own in self.tags]

@@ -163,6 +163,12 @@ class Processes(Case):
         self.assertFalse(os.path.exists(f"{store}.lock"))
         self.assertGreaterEqual(Gleaner.load(store).model.checkpoint, 1)
 
+    def test_a_file_system_without_locks(self):
+        refused = OSError(95, "Operation not supported")
+        with unittest.mock.patch.object(folders.fcntl, "flock", side_effect=refused), self.assertLogs("gleaner", "WARNING"):
+            own = Gleaner(self.path / "unlocked", epochs=1, **QUIET).fit(*animal_texts(60))
+        self.assertEqual(own.resume(epochs=2).finished["epochs"], 2)
+
     def test_a_killed_python_keeps_its_round_and_the_next_call_waits_for_it(self):
         store = self.path / "killed"
         script = self.script(LONG, store)

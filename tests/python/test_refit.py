@@ -1,6 +1,8 @@
 """fit() forgets: each call without a store is its own run, and with a store it says what differs."""
 
 import os
+import signal
+import threading
 import unittest
 
 import numpy as np
@@ -104,6 +106,19 @@ class Refit(Case):
         other.partial_fit(texts, [["new"]] * 60)
         self.assertTrue(os.path.isfile(saved))
         self.assertIn("new", other.model.label_names)
+
+    def test_a_partial_fit_that_is_refused_or_stopped_leaves_the_model(self):
+        texts, tags = animal_texts(100)
+        own = Gleaner(self.path / "left", epochs=1, **QUIET).fit(texts, tags)
+        expected = own.predict(texts)
+        with self.assertRaisesRegex(ValueError, r"X\[1\] is missing"):
+            own.partial_fit(["a", None], ["x", "y"])
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt):
+            own.partial_fit(texts, tags, epochs=100000)
+        self.assertEqual(own.predict(texts), expected)
+        self.assertEqual([name for name in os.listdir(self.path) if name.startswith("left.")], ["left.data"])
+        self.assertEqual(own.resume(epochs=2).finished["epochs"], 2)
 
     def test_partial_fit_does_not_change_parameters(self):
         own = Gleaner(epochs=7, **QUIET)

@@ -1,7 +1,5 @@
 #include "tools/python/loaded_model.hpp"
 
-#include <fmt/format.h>
-
 #include "common/data/packed_writer.hpp"
 #include "common/machine_facts.hpp"
 #include "common/train/kernels.hpp"
@@ -65,19 +63,7 @@ Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t to
   return best;
 }
 
-Result<std::vector<Contribution>> LoadedModel::why(Point point, std::uint32_t label,
-                                                   std::size_t count) {
-  const ModelConfig& config = model_->config();
-  if (label >= config.labels) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("label {}: the model has the labels 0 to {}", label, config.labels - 1)};
-  }
-  if (!is_wide(config)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "a feature has no part of its own in a score that comes through a hidden layer: "
-                 "train with hidden=0"};
-  }
+std::vector<Contribution> LoadedModel::why(Point point, std::uint32_t label, std::size_t count) {
   if (model_->is_normalised()) normalize_row(point.values);
   return model_->why({{}, point.features, point.values}, label, count);
 }

@@ -50,9 +50,8 @@ class LoadedModel {
   // Values as they stand in the data: they are scaled here if training scaled them.
   Result<BestLabels> best(std::vector<Point> points, std::uint32_t top_k);
 
-  // As StoredModel::why. kInvalidArgument for a label that the model does not have, and with a
-  // hidden layer.
-  Result<std::vector<Contribution>> why(Point point, std::uint32_t label, std::size_t count);
+  // As StoredModel::why, of values as they stand in the data.
+  std::vector<Contribution> why(Point point, std::uint32_t label, std::size_t count);
 
  private:
   LoadedModel(std::unique_ptr<AnsweringModel> model, PredictData data, unsigned threads)

@@ -129,8 +129,8 @@ void define_model(py::module_& module) {
       .def("why",
            [](Model& self, const Points& points, std::uint32_t label, std::size_t count) {
              std::vector<std::pair<std::uint32_t, float>> pairs;
-             for (const Contribution& part : or_raise(
-                      without_interpreter([&] { return self.why(points.at(0), label, count); }))) {
+             for (const Contribution& part :
+                  without_interpreter([&] { return self.why(points.at(0), label, count); })) {
                pairs.emplace_back(part.feature, part.value);
              }
              return pairs;

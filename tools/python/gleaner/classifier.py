@@ -26,23 +26,7 @@ class GleanerClassifier(ClassifierMixin, BaseEstimator):
     def __init__(self, store=None, epochs=None, recipe=None, hidden=None, random_state=1, threads=None,
                  local=1, listen=None, words="icu,characters:1-2", min_count=2, intercept=0.0,
                  progress=False, settings=None, seed=None, missing="refuse", keep_best=False, overwrite=False):
-        self.store = store
-        self.epochs = epochs
-        self.recipe = recipe
-        self.hidden = hidden
-        self.random_state = random_state
-        self.threads = threads
-        self.local = local
-        self.listen = listen
-        self.words = words
-        self.min_count = min_count
-        self.intercept = intercept
-        self.progress = progress
-        self.settings = settings
-        self.seed = seed
-        self.missing = missing
-        self.keep_best = keep_best
-        self.overwrite = overwrite
+        vars(self).update({name: value for name, value in locals().items() if name != "self"})
 
     def fit(self, X, y, sample_weight=None, test=None):
         """Trains; self.model_ is then the Model.

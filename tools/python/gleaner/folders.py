@@ -65,6 +65,8 @@ def _locked(path):
             holder = os.pread(lock, 32, 0).decode()
             os.close(lock)
             return None, holder
+        except OSError as error:  # the master's lock on the store is left
+            log.warning("%s: this file system has no locks: %s", path, error)
         if os.path.exists(path) and os.path.samestat(os.fstat(lock), os.stat(path)):
             os.pwrite(lock, b"%-16d" % os.getpid(), 0)
             return lock, None
@@ -93,7 +95,8 @@ def held(store):
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)
-        fcntl.flock(found[0], fcntl.LOCK_UN)  # also for children that inherited it
+        with contextlib.suppress(OSError):
+            fcntl.flock(found[0], fcntl.LOCK_UN)  # also for children that inherited it
         os.close(found[0])
 
 

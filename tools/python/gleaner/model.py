@@ -142,6 +142,11 @@ class Model:
             if label not in self._label_ids:
                 raise KeyError(f"the model has no label '{label}'")
             label = self._label_ids[label]
+        if not 0 <= label < self.labels:
+            raise ValueError(f"label {label}: the model has the labels 0 to {self.labels - 1}")
+        if self.hidden:
+            raise ValueError("a feature has no part of its own in a score that comes through a hidden layer: train with "
+                             "hidden=0")
         row = self._examples([x] if isinstance(x, str) else x, 1)
         if row.count != 1:
             raise ValueError(f"explain() takes one row or text, and x has {row.count}")

@@ -32,6 +32,8 @@ def _remove_own(folder, process):
 def _seed_of(state):
     if isinstance(state, (int, np.integer)):
         return int(state)
+    if not hasattr(state, "integers") and not hasattr(state, "randint"):
+        raise ValueError(f"seed is {state!r}: give a whole number, or random_state= a generator of numbers")
     draw = state.integers if hasattr(state, "integers") else state.randint
     return int(draw(2**31 - 1))
 
@@ -174,12 +176,16 @@ class Gleaner:
         store, after = self.store, folders.following(self.store)
         with folders.held(store) as lock:
             folders.replace_by_following(store)
-            os.makedirs(data_folder(after))
-            self.model.save(os.path.join(data_folder(after), BEGIN))
-            data = self._write_data(data_folder(after), X, Y, None, None, None, model=self.model)
-            kind = self.model.hidden_units if self.model.hidden else None
-            flags = {**self._own_flags(), "hidden": self.model.hidden, "epochs": epochs, "hidden_units": kind}
-            self._train(after, {"flags": flags, "data": data, "parameters": self.get_params()}, lock, loads=False)
+            try:
+                os.makedirs(data_folder(after))
+                self.model.save(os.path.join(data_folder(after), BEGIN))
+                data = self._write_data(data_folder(after), X, Y, None, None, None, model=self.model)
+                kind = self.model.hidden_units if self.model.hidden else None
+                flags = {**self._own_flags(), "hidden": self.model.hidden, "epochs": epochs, "hidden_units": kind}
+                self._train(after, {"flags": flags, "data": data, "parameters": self.get_params()}, lock, loads=False)
+            except BaseException:
+                folders.remove(after)
+                raise
             folders.complete_following(store)
         self._load()
         return self
@@ -213,11 +219,12 @@ class Gleaner:
         except TrainingError as error:
             raise call.in_own_words(error, store, own) from None
         except KeyboardInterrupt:
-            try:
-                if loads:
-                    self._load()
-            except (OSError, RuntimeError):
-                self.model = None  # there is no checkpoint yet
+            with master.Interrupts(master.Bar(False)):  # another Ctrl-C is too late
+                try:
+                    if loads:
+                        self._load()
+                except (OSError, RuntimeError):
+                    self.model = None  # there is no checkpoint yet
             raise
         if loads:
             self._load()

@@ -72,8 +72,8 @@ struct ModelConfig {
   // answer; no program of this version trains them.
   std::uint32_t feature_list = 0;
   // Without a hidden layer: features that a label with few examples keeps in its start row; the
-  // length of a start row; the least weight in a feature's list, as a fraction of wide_scale; and
-  // the score above which an example trains a listed neuron.
+  // length of a start row; the least weight in a feature's list, as a fraction of wide_scale or of
+  // 16 if that is less; and the score above which an example trains a listed neuron.
   std::uint32_t wide_features = 64;
   float wide_scale = 10.0F;
   float wide_list_weight = 0.125F;

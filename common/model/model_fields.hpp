@@ -116,7 +116,7 @@ void visit_sampling_fields(const ModelFieldVisit<Visit>& field) {
         "Without a hidden layer: length of a label's start row, the scaled sum of its examples.");
   field("wide_list_weight", &C::wide_list_weight, 0.0F, 1.0F, "",
         "Without a hidden layer: a feature's list has the labels whose weight for it exceeds this "
-        "fraction of wide_scale. Active neurons come from these lists.");
+        "fraction of wide_scale, or of 16 if that is less. Active neurons come from these lists.");
   field("wide_score_min", &C::wide_score_min, -100.0F, 0.0F, "",
         "Without a hidden layer: an example trains the labels of its features' lists whose score, "
         "summed over these lists, exceeds this.");

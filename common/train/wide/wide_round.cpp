@@ -15,6 +15,8 @@ constexpr std::size_t kFeaturesKept = 1u << 17;
 // Replaces the sum of a neuron that is a true label of the example: below every least sum.
 constexpr float kIsTrue = -std::numeric_limits<float>::infinity();
 constexpr std::uint32_t kNoExample = ~0U;
+// Longer start rows have more large weights, which training does not.
+constexpr float kListScaleMax = 16;
 
 }  // namespace
 
@@ -54,7 +56,7 @@ void WideRound::number_features() {
 }
 
 void WideRound::rebuild_lists() {
-  const float least = config_.wide_list_weight * config_.wide_scale;
+  const float least = config_.wide_list_weight * std::min(config_.wide_scale, kListScaleMax);
   for (List& list : lists_) list.size = 0;
   for (std::uint32_t n = 0; n + 1 < row_begins_.size(); ++n) {
     const std::size_t begin = row_begins_[n];

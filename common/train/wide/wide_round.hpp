@@ -5,10 +5,11 @@
 // the example's features, exceeds `wide_score_min`. With Sampling::kAll the set is every neuron.
 //
 // A feature's list has the neurons whose weight for it exceeds the fraction `wide_list_weight` of
-// `wide_scale`. A row without such weights is trained by true labels alone, so its weights grow
-// until it is listed. Like hash tables, the lists and the biases in these scores are renewed every
-// `rehash_batches`. Between renewals active sets depend on no weight, so the sets of several
-// batches are chosen first. Then each neuron is trained through these batches in order.
+// `wide_scale`, or of 16 if that is less. A row without such weights is trained by true labels
+// alone, so its weights grow until it is listed. Like hash tables, the lists and the biases in
+// these scores are renewed every `rehash_batches`. Between renewals active sets depend on no
+// weight, so the sets of several batches are chosen first. Then each neuron is trained through
+// these batches in order.
 //
 // Whether a neuron is active depends on its own row alone. So the trained rows do not depend on the
 // number of shards.

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "common/access/secret_file.hpp"
+#include "common/os/files.hpp"
 
 namespace gleaner {
 namespace {
@@ -46,6 +47,20 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
+// False for an owner's file on a file system that shows one mode for all files, as FAT and SMB do:
+// the mode then tells nothing of who may read it.
+bool keeps_modes(int file, const struct stat& facts) {
+  if (facts.st_uid != ::geteuid() && ::geteuid() != 0) return true;
+  const ::mode_t mode = facts.st_mode & 07777u;
+  if (::fchmod(file, mode ^ 0100u) != 0) return errno != EPERM && errno != EOPNOTSUPP;
+
+  struct stat changed {};
+
+  const bool is_kept = ::fstat(file, &changed) != 0 || changed.st_mode != facts.st_mode;
+  (void)::fchmod(file, mode);
+  return is_kept;
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> read_secret_file(const std::string& path, std::size_t bytes_max,
@@ -62,7 +77,7 @@ Result<std::optional<std::string>> read_secret_file(const std::string& path, std
 
   if (::fstat(file.get(), &facts) != 0) return failed(path, "cannot be read");
   if (!S_ISREG(facts.st_mode)) return Error{ErrorCode::kIo, path + " is no ordinary file"};
-  if ((facts.st_mode & (is_mount ? 037u : 077u)) != 0) {
+  if ((facts.st_mode & (is_mount ? 037u : 077u)) != 0 && keeps_modes(file.get(), facts)) {
     return Error{ErrorCode::kIo,
                  fmt::format("{0} may be read or written by others (mode {1:04o}), and who has it "
                              "can act in your name: if nobody has, `chmod 600 {0}`; else delete it",
@@ -90,20 +105,19 @@ Result<void> write_secret_file(const std::string& path, std::string_view text, S
   {
     const Descriptor file(
         ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
-    // A umask can only have removed bits.
-    if (file.get() < 0 || ::fchmod(file.get(), kOwnerOnly) != 0 || !write_all(file.get(), text) ||
-        ::fsync(file.get()) != 0) {
+    if (file.get() < 0) return failed(path, "cannot be written");
+    // A umask can only have removed bits. A file system that invents modes may refuse to set any.
+    const bool has_mode = ::fchmod(file.get(), kOwnerOnly) == 0 || errno == EPERM;
+    if (!has_mode || !write_all(file.get(), text) || ::fsync(file.get()) != 0) {
       return failed(path, "cannot be written");
     }
   }
-  if (mode == SecretFile::kNew) {
-    const bool is_there = ::link(beside.c_str(), path.c_str()) != 0;
+  const auto move = mode == SecretFile::kNew ? os::move_to_free_name : os::replace_file;
+  if (!move(beside, path)) {
     const int why = errno;
     ::unlink(beside.c_str());
     errno = why;
-    if (is_there && errno != EEXIST) return failed(path, "cannot be written");
-  } else if (::rename(beside.c_str(), path.c_str()) != 0) {
-    return failed(path, "cannot be written");
+    if (mode != SecretFile::kNew || why != EEXIST) return failed(path, "cannot be written");
   }
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const Descriptor parent(

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/net/address_race.hpp"
 #include "common/net/task_group.hpp"
 
 namespace gleaner {
@@ -61,41 +62,16 @@ asio::awaitable<Result<std::vector<tcp::endpoint>>> look_up(HostPort target,
   co_return std::move(lookup->endpoints);
 }
 
-// Closes the socket when the deadline passes.
-struct ConnectAttempt {
-  explicit ConnectAttempt(const asio::any_io_executor& executor)
-      : socket(executor), deadline(executor) {}
-
-  tcp::socket socket;
-  asio::steady_timer deadline;
-  bool is_late = false;
-};
-
 }  // namespace
 
 asio::awaitable<Result<tcp::socket>> resolve_and_connect(HostPort target, Millis time_max) {
   if (target.port == 0) co_return failed(target, "port 0 cannot be connected to");
   const auto deadline = asio::steady_timer::clock_type::now() + time_max;
-  const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const Result<std::vector<tcp::endpoint>> endpoints = co_await look_up(target, deadline, time_max);
   if (!endpoints) co_return endpoints.error();
-  std::string last_error = "the name has no address";
-  for (const tcp::endpoint& endpoint : *endpoints) {
-    const auto attempt = std::make_shared<ConnectAttempt>(executor);
-    attempt->deadline.expires_at(deadline);
-    attempt->deadline.async_wait([attempt](const asio::error_code& error) {
-      if (error) return;
-      attempt->is_late = true;
-      asio::error_code ignored;
-      attempt->socket.cancel(ignored);
-    });
-    const WaitOutcome outcome = co_await attempt->socket.async_connect(endpoint, kAsTuple);
-    attempt->deadline.cancel();
-    if (!std::get<0>(outcome)) co_return std::move(attempt->socket);
-    if (attempt->is_late) co_return failed(target, no_answer(time_max));
-    last_error = std::get<0>(outcome).message();
-  }
-  co_return failed(target, last_error);
+  AddressRace race = co_await race_addresses(*endpoints, deadline);
+  if (race.winner) co_return std::move(*race.winner);
+  co_return failed(target, race.last_error.empty() ? no_answer(time_max) : race.last_error);
 }
 
 Result<tcp::acceptor> listen(const asio::any_io_executor& executor, const HostPort& address) {

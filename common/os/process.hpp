@@ -36,6 +36,13 @@ bool local_time(std::time_t seconds, std::tm& local);
 // without privileges. Returns the limit. Never fails.
 std::uint64_t raise_descriptor_limit();
 
+// From now on, a write to a pipe or terminal that nobody reads fails instead of ending the process.
+// Standard streams that were closed lead nowhere, so that no file takes their numbers. Call before
+// any file is opened.
+void survive_lost_readers();
+// Whether whoever started this process wants it to go on when its terminal is closed (nohup).
+bool ignores_hangup();
+
 // Runs a program from PATH and waits. Returns whether it succeeded.
 bool run_program(const std::vector<std::string>& command);
 

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
 #include <spawn.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 
 #include "common/os/process.hpp"
@@ -82,6 +84,20 @@ std::uint64_t raise_descriptor_limit() {
   rlimit raised = limit;
   raised.rlim_cur = limit.rlim_max;
   return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+void survive_lost_readers() {
+  std::signal(SIGPIPE, SIG_IGN);
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    // Open takes the lowest free number.
+    if (fcntl(stream, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+  }
+}
+
+bool ignores_hangup() {
+  struct sigaction action {};
+
+  return sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 bool run_program(const std::vector<std::string>& command) {

@@ -95,6 +95,12 @@ std::uint64_t raise_descriptor_limit() {
   return ~std::uint64_t{0};
 }
 
+void survive_lost_readers() {}
+
+bool ignores_hangup() {
+  return true;
+}
+
 bool run_program(const std::vector<std::string>& command) {
   std::wstring line = command_line(command);
   STARTUPINFOW start{};

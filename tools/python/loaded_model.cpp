@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "common/data/packed_dataset.hpp"
 #include "common/data/packed_writer.hpp"
+#include "common/machine_facts.hpp"
 #include "common/train/kernels.hpp"
 #include "storage/keep/open_to_read.hpp"
 
@@ -21,7 +21,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
                              : PredictData::open_names(names, (*run)->identity());
   if (!known) return known.error();
   AnsweringOptions options;
-  options.threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  options.threads = threads > 0 ? threads : machine_facts().cores;
   auto model = AnsweringModel::open(std::move(*run), options);
   if (!model) return name_folder(model.error(), path);
   return std::unique_ptr<LoadedModel>(new LoadedModel(std::move(*model), std::move(*known)));

@@ -106,13 +106,23 @@ auto without_interpreter(const Work& work) {
   return work();
 }
 
+// A warning of Python's, which its user may turn into an exception.
+void warn_of_dictionaries(const WordModel* words, const std::string& source) {
+  const std::string note = words == nullptr ? "" : words->dictionary_note(source);
+  if (!note.empty() && PyErr_WarnEx(PyExc_UserWarning, note.c_str(), 1) != 0) {
+    throw py::error_already_set();
+  }
+}
+
 void define_model(py::module_& module) {
   py::class_<LoadedModel>(module, "LoadedModel")
       .def_static(
           "open",
           [](const std::string& path, const std::string& data, unsigned threads) {
-            return or_raise(
+            auto model = or_raise(
                 without_interpreter([&] { return LoadedModel::open(path, data, threads); }));
+            warn_of_dictionaries(model->data().words(), data.empty() ? path : data);
+            return model;
           },
           py::arg("path"), py::arg("data"), py::arg("threads"))
       .def("best_of_rows",
@@ -166,7 +176,11 @@ void define_training(py::module_& module) {
       .def_static("of_rule",
                   [](const std::string& rule) { return or_raise(TextWords::of_rule(rule)); })
       .def_static("of_folder",
-                  [](const std::string& folder) { return or_raise(TextWords::of_folder(folder)); })
+                  [](const std::string& folder) {
+                    TextWords words = or_raise(TextWords::of_folder(folder));
+                    warn_of_dictionaries(&words.model(), folder);
+                    return words;
+                  })
       .def("count",
            [](TextWords& self, const std::vector<std::string>& texts) {
              for (const std::string& text : texts) self.count(text);

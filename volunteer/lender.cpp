@@ -49,7 +49,8 @@ std::string dump(const nlohmann::ordered_json& json) {
 
 // "works for the run birds: Names birds by their songs."
 std::string welcome_words(const Snapshot& snapshot) {
-  return "works for the run " + snapshot.run +
+  // A store named "run" gives its run that name.
+  return "works for the run" + (snapshot.run == "run" ? "" : " " + snapshot.run) +
          (snapshot.purpose.empty() ? "" : ": " + snapshot.purpose);
 }
 

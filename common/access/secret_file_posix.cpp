@@ -37,16 +37,6 @@ Error failed(const std::string& path, const char* what) {
           fmt::format("{}: {}: {}", path, what, std::generic_category().message(errno))};
 }
 
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ::ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 // False for an owner's file on a file system that shows one mode for all files, as FAT and SMB do:
 // the mode then tells nothing of who may read it.
 bool keeps_modes(int file, const struct stat& facts) {
@@ -83,19 +73,12 @@ Result<std::optional<std::string>> read_secret_file(const std::string& path, std
                              "can act in your name: if nobody has, `chmod 600 {0}`; else delete it",
                              path, facts.st_mode & 07777u)};
   }
-  std::string text(bytes_max + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ::ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(path, "cannot be read");
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
+  const auto size = static_cast<std::size_t>(facts.st_size);
   if (size > bytes_max) {
     return Error{ErrorCode::kCorrupt, fmt::format("{} is longer than {} bytes", path, bytes_max)};
   }
-  text.resize(size);
+  std::string text(size, '\0');
+  if (!os::read_at(file.get(), 0, text.data(), size)) return failed(path, "cannot be read");
   return std::optional(std::move(text));
 }
 
@@ -108,7 +91,8 @@ Result<void> write_secret_file(const std::string& path, std::string_view text, S
     if (file.get() < 0) return failed(path, "cannot be written");
     // A umask can only have removed bits. A file system that invents modes may refuse to set any.
     const bool has_mode = ::fchmod(file.get(), kOwnerOnly) == 0 || errno == EPERM;
-    if (!has_mode || !write_all(file.get(), text) || ::fsync(file.get()) != 0) {
+    if (!has_mode || !os::write_at(file.get(), 0, text.data(), text.size()) ||
+        !os::sync_file(file.get())) {
       return failed(path, "cannot be written");
     }
   }
@@ -120,9 +104,7 @@ Result<void> write_secret_file(const std::string& path, std::string_view text, S
     if (mode != SecretFile::kNew || why != EEXIST) return failed(path, "cannot be written");
   }
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  const Descriptor parent(
-      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (parent.get() < 0 || ::fsync(parent.get()) != 0) return failed(path, "cannot be written");
+  os::sync_folder(folder.empty() ? "." : folder);
   return {};
 }
 

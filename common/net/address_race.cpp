@@ -40,16 +40,13 @@ void begin_attempt(const std::shared_ptr<Race>& race, const tcp::endpoint& endpo
 
 // Addresses of the two families in turn, in the resolver's order otherwise.
 std::vector<tcp::endpoint> in_turn(const std::vector<tcp::endpoint>& endpoints) {
-  std::vector<tcp::endpoint> first;
-  std::vector<tcp::endpoint> second;
+  std::vector<std::vector<tcp::endpoint>> ranks(endpoints.size());
+  std::size_t count[2] = {0, 0};
   for (const tcp::endpoint& endpoint : endpoints) {
-    (endpoint.protocol() == endpoints.front().protocol() ? first : second).push_back(endpoint);
+    ranks[count[endpoint.protocol() == endpoints.front().protocol() ? 0 : 1]++].push_back(endpoint);
   }
   std::vector<tcp::endpoint> order;
-  for (std::size_t i = 0; i < endpoints.size(); ++i) {
-    if (i < first.size()) order.push_back(first[i]);
-    if (i < second.size()) order.push_back(second[i]);
-  }
+  for (const auto& rank : ranks) order.insert(order.end(), rank.begin(), rank.end());
   return order;
 }
 

@@ -1,5 +1,4 @@
-// Mapped files. Another program may cut a mapped file short, or write into it: a read beyond the
-// new end is SIGBUS, and a read of foreign bytes can go anywhere. Both end in a sentence.
+// A mapped file cut short gives SIGBUS, foreign bytes lead anywhere: both end in a sentence.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -26,12 +25,11 @@ struct Mapped {
   std::array<char, 1024> path{};  // shortened if it is longer
 };
 
-// Read by a signal's handler, which may take no lock. Files beyond these are mapped all the same.
+// Read by a signal's handler without a lock. Files beyond these are mapped all the same.
 std::array<Mapped, 32> mapped_files;
 std::mutex writing;
 std::array<struct sigaction, 2> earlier;  // of SIGBUS, SIGSEGV
 
-// Allowed in a signal's handler.
 std::uint64_t stamp_of(int file) {
   struct stat facts {};
 

@@ -57,6 +57,8 @@ void give_memory_back();
 bool is_terminal(std::FILE* stream);
 // Columns; 0 when unknown.
 unsigned terminal_columns(std::FILE* stream);
+// Columns that a terminal gives the character: two for Chinese and most emoji, none for marks.
+unsigned columns_of(char32_t character);
 // The value of TERM. Windows: "windows" if its console understands colours and cursor movement.
 std::string terminal_kind();
 // The first of LC_ALL, LC_CTYPE and LANG that is set. Windows: UTF-8.

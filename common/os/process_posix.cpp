@@ -12,8 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <clocale>
 #include <csignal>
 #include <cstdlib>
+#include <cwchar>
 
 #include "common/os/process.hpp"
 
@@ -129,6 +131,14 @@ bool is_terminal(std::FILE* stream) {
 unsigned terminal_columns(std::FILE* stream) {
   winsize size{};
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+unsigned columns_of(char32_t character) {
+  static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  const locale_t before = uselocale(utf8);
+  const int columns = wcwidth(static_cast<wchar_t>(character));
+  uselocale(before);
+  return columns < 0 ? 1u : static_cast<unsigned>(columns);
 }
 
 std::string terminal_kind() {

@@ -136,6 +136,10 @@ unsigned terminal_columns(std::FILE* stream) {
   return static_cast<unsigned>(facts.srWindow.Right - facts.srWindow.Left + 1);
 }
 
+unsigned columns_of(char32_t /*character*/) {
+  return 1;
+}
+
 std::string terminal_kind() {
   const HANDLE console = console_of(stdout);
   DWORD mode = 0;

@@ -1,6 +1,8 @@
 """What machines do to programs: readers that go, terminals that close, data files that change, file systems
 without links, policies of OpenSSL, addresses that are silent."""
 
+import contextlib
+import json
 import os
 import pathlib
 import pty
@@ -9,7 +11,7 @@ import signal
 import subprocess
 import unittest
 
-from harness import BIN, ENDLESS, IS_LONG, EndToEndTest, StorageTest, faults, finished, small_setup
+from harness import BIN, ENDLESS, IS_LONG, UNMANNERED, EndToEndTest, StorageTest, faults, finished, small_setup
 
 LINKLESS = {"GLEANER_FAULT_LINKS": "1"}
 
@@ -173,6 +175,28 @@ class WithoutLinks(EndToEndTest):
         self.assertIn("exists already", again.said())
 
 
+class Repairs(StorageTest):
+    def test_repair_finds_the_backup_that_has_what_is_lost(self):
+        backups = self.cluster.path("backups")
+        for setup in (self.setup.with_flag("--epochs", 1), self.setup):
+            finished(setup.start_master(self.cluster, self.store, "--local", 1, "--backup", backups))
+        listed = self.cluster.gleaner("backup", "list", backups, "--json").splitlines()
+        numbers = {json.loads(line)["checkpoint"]: json.loads(line)["backup"] for line in listed}
+        damaged, early = self.cluster.path("damaged"), sorted(numbers)[0]
+        self.assertGreater(len(numbers), 1)
+        self.cluster.gleaner("restore", f"{backups}@{numbers[early]}", damaged)
+        digest = self.cluster.digest(damaged)
+        table = max(damaged.glob("*.sst"), key=lambda file: file.stat().st_size)
+        text = bytearray(table.read_bytes())
+        text[len(text) // 3] ^= 1
+        table.write_bytes(text)
+        repaired = self.cluster.path("repaired")
+        for source in (backups, f"{backups}@{numbers[early]}"):
+            shutil.rmtree(repaired, ignore_errors=True)
+            self.cluster.gleaner("repair", damaged, "--from", source, "--to", repaired)
+            self.assertEqual(self.cluster.digest(repaired), digest)
+
+
 class Policies(EndToEndTest):
     def test_a_policy_of_openssl_is_named_with_what_it_refuses(self):
         setup = small_setup(self.cluster, points=200)
@@ -199,6 +223,46 @@ class Policies(EndToEndTest):
         self.cluster.volunteer(master.wait_event("listening")["join"],
                                environment={"OPENSSL_CONF": str(settings)})
         finished(master)
+
+
+class NamedVolunteers(EndToEndTest):
+    """Two volunteers of one user. Neither reaches a master, and both can be asked."""
+
+    def start(self, name, environment):
+        cache = self.cluster.path(name)
+        volunteer = self.cluster.start("gleaner-volunteer", "127.0.0.1:1", "--insecure", "--cache", cache, "--name", name,
+                                       *UNMANNERED, environment=environment)
+        volunteer.wait_said("cannot reach")
+        return volunteer
+
+    def ask(self, *words, environment):
+        code, verb = self.cluster.run("gleaner-volunteer", *words, "--json", environment=environment)
+        self.assertEqual(code, 0, verb.said())
+        return json.loads(verb.out[0])["name"]
+
+    def test_each_answers_by_what_it_was_started_with(self):
+        runtime = self.cluster.path("runtime")
+        runtime.mkdir(mode=0o700)
+        for environment in ({"XDG_RUNTIME_DIR": str(runtime)}, {"XDG_RUNTIME_DIR": ""}):
+            with self.subTest(environment=environment):
+                first, second = (self.start(name, environment) for name in ("first", "second"))
+                for name in ("second", "first"):
+                    for other in ({"XDG_RUNTIME_DIR": ""}, environment):
+                        words = ("pause", "--cache", self.cluster.path(name))
+                        self.assertEqual(self.ask(*words, environment=other), name)
+                self.assertEqual(self.ask("status", environment=environment), "first")
+                code, nobody = self.cluster.run("gleaner-volunteer", "pause", "--cache", self.cluster.path("third"),
+                                                environment=environment)
+                self.assertEqual(code, 1, nobody.said())
+                for volunteer in (first, second):
+                    volunteer.signal(signal.SIGTERM)
+                    self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+
+    def test_words_that_are_no_verbs_are_answered_with_the_verb(self):
+        for words, meant in ((["pause", "1h"], "snooze 1h"), (["stop"], "finish"), (["limit", "2"], "--threads")):
+            code, verb = self.cluster.run("gleaner-volunteer", *words)
+            self.assertEqual(code, 2, verb.said())
+            self.assertIn(meant, verb.said())
 
 
 def why_no_hosts():
@@ -255,6 +319,22 @@ class SilentAddress(EndToEndTest):
         for program in (first, second, master):
             program.signal(signal.SIGTERM)
             self.assertEqual(program.wait_exit(), 0, program.said())
+
+
+@unittest.skipUnless(IS_LONG and os.geteuid() == 0, "mounting a small file system takes root, and GLEANER_LONG")
+class NoInodes(EndToEndTest):
+    def test_what_runs_out_is_named(self):
+        setup = small_setup(self.cluster, points=500)
+        folder = self.cluster.path("small")
+        folder.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=200,size=64m", "tmpfs", folder], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
+        with contextlib.suppress(OSError):
+            for number in range(1000):
+                (folder / str(number)).touch()
+        code, convert = self.cluster.run("gleaner", "dataset", "convert", setup.train, "--output", folder / "packed")
+        self.assertEqual(code, 1, convert.said())
+        self.assertIn("inodes", convert.said())
 
 
 if __name__ == "__main__":

@@ -127,7 +127,6 @@ struct RepairFlags {
   bool json = false;
 };
 
-// Empties the target, and repairs into it.
 Result<RepairOutcome> repair_with(const BackupFolder& backups, std::uint32_t number, Store& damaged,
                                   const std::string& target) {
   std::error_code error;
@@ -139,8 +138,7 @@ Result<RepairOutcome> repair_with(const BackupFolder& backups, std::uint32_t num
   return repair_store(damaged, **backup, **written);
 }
 
-// Tries the backups from the last to the first until one has all that is damaged. Otherwise the
-// outcome is that of the first backup that could be tried.
+// Tries the backups from the last on; if none has all that is damaged, the first outcome counts.
 Result<RepairOutcome> repair_into_target(RepairFlags& flags) {
   auto damaged = open_rocks_store(flags.store, OpenMode::kReadOnly);
   if (!damaged) {

@@ -86,6 +86,7 @@ HttpHandler handler_of(PredictApi& api, RunHistories& histories, const ServeAcce
   };
   handler.next_piece = [](StreamPosition& /*position*/) { return SharedText(); };
   api.handle_posts(handler);
+  handler.is_for_other_origins = access.reach() == HttpReach::kAnyName;
   handler.post = [&access, predict = std::move(handler.post)](HttpPost post) {
     if (!access.admits(post.page_key)) return post.answer(must_show_token());
     predict(std::move(post));

@@ -59,7 +59,9 @@ std::optional<std::string> read_flags(const std::vector<std::string>& arguments,
       // "2 hours" is two words. A pasted command is several.
       flags.operand += (flags.operand.empty() ? "" : " ") + argument;
     } else {
-      return fmt::format("{} takes no '{}'", flags.verb, argument);
+      const bool is_time = flags.verb == "pause" && parse_duration(argument);
+      return fmt::format("{} takes no '{}'{}", flags.verb, argument,
+                         is_time ? "; did you mean snooze " + argument + "?" : "");
     }
   }
   return std::nullopt;
@@ -76,7 +78,11 @@ std::optional<ExitCode> fail_if_meant(const std::string& word) {
   if (word.starts_with('-') || word.find(':') != std::string::npos) return std::nullopt;
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
-  const std::string meant = did_you_mean(word, names);
+  std::string meant = did_you_mean(word, names);
+  if (word == "stop" || word == "quit" || word == "end") meant = "; did you mean 'finish'?";
+  if (word == "limit" || word == "set") {
+    meant = ": limits are flags of its start, such as --threads, --memory and --limit-up";
+  }
   if (meant.empty()) return std::nullopt;
   return fail(fmt::format("there is no verb '{}'{}", word, meant), ExitCode::kUsage);
 }

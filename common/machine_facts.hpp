@@ -1,4 +1,5 @@
-// The machine, and the part of it that this process may use. Stateless; any thread.
+// The machine, and the part of it that this process may use: affinity, quotas and limits of control
+// groups of either version. Every default number of threads comes from here. Stateless; any thread.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "common/os/files.hpp"
+#include "common/os/process.hpp"
 
 namespace gleaner {
 namespace {
@@ -41,6 +42,7 @@ ExitCode exit_code_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::kFinished:
     case ErrorCode::kShuttingDown:
+    case ErrorCode::kReaderLost:
       return ExitCode::kOk;
     case ErrorCode::kInvalidArgument:
       return ExitCode::kUsage;
@@ -70,11 +72,11 @@ ExitCode exit_code_of(ErrorCode code) {
 const char* error_name(ErrorCode code) {
   // In the order of the codes, which begin at 1.
   constexpr const char* kNames[] = {
-      "invalid_argument", "invalid_data", "io",       "corrupt",  "protocol",
-      "version",          "invite",       "identity", "busy",     "not_found",
-      "stale_lease",      "resources",    "fault",    "finished", "shutting_down",
-      "disk_full",        "store_unsure", "diverged"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(ErrorCode::kDiverged));
+      "invalid_argument", "invalid_data", "io",       "corrupt",    "protocol",
+      "version",          "invite",       "identity", "busy",       "not_found",
+      "stale_lease",      "resources",    "fault",    "finished",   "shutting_down",
+      "disk_full",        "store_unsure", "diverged", "reader_lost"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(ErrorCode::kReaderLost));
   const auto place = static_cast<std::size_t>(code) - 1;
   return place < std::size(kNames) ? kNames[place] : "unknown";
 }
@@ -107,6 +109,7 @@ const char* exit_code_help() {
 void end_in_words(const char* program) {
   ended_program = program;
   os::survive_large_files();
+  os::survive_lost_readers();
   std::set_terminate(&end_at_once);
 }
 

@@ -44,6 +44,7 @@ enum class ErrorCode : std::uint16_t {
   kDiskFull = 16,     // no room on the disk; nothing was written, try again when there is
   kStoreUnsure = 17,  // room ran out within a write: the store must be opened again
   kDiverged = 18,     // a round diverged: it is trained again at half the rates
+  kReaderLost = 19,   // nobody reads the output any more
 };
 
 struct Error {
@@ -132,8 +133,9 @@ int say_exception(const char* program, const char* no_memory);
 // The lines of --help that list the codes.
 const char* exit_code_help();
 
-// From now on, exceeding the limit of file sizes (ulimit -f) is a write error instead of a signal,
-// and uncaught exceptions are printed as in say_exception(). Call once, before threads start.
+// From now on, exceeding the limit of file sizes (ulimit -f) or writing to a lost reader is a write
+// error instead of a signal, and uncaught exceptions are printed as in say_exception(). Call once,
+// before threads start.
 void end_in_words(const char* program);
 
 }  // namespace gleaner

@@ -4,9 +4,7 @@
 
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
-#include <asio/signal_set.hpp>
 #include <chrono>
-#include <csignal>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +12,7 @@
 
 #include "common/machine_facts.hpp"
 #include "common/model/run_plan.hpp"
+#include "common/net/stop_signals.hpp"
 #include "master/announcement.hpp"
 #include "master/centroid_comparison.hpp"
 #include "master/core_settings.hpp"
@@ -92,7 +91,7 @@ class MasterRun {
   Worker worker_;
   asio::io_context io_{1};
   TaskGroup tasks_;
-  asio::signal_set signals_;
+  StopSignals signals_;
   Entrance entrance_;
   Keeper keeper_;
   std::optional<MasterCore> core_;
@@ -127,7 +126,7 @@ MasterRun::MasterRun(MasterConfig& config, const RunData& data, const StoreInFol
              [this](const std::string& task, const std::string& what) {
                console_.log(LogLevel::kError, task + ": " + what);
              }),
-      signals_(io_, SIGINT, SIGTERM),
+      signals_(io_),
       entrance_(io_, tasks_, config, folder_.reach(), console),
       keeper_(config, store_, folder_,
               [this](RunEvent event) {
@@ -162,10 +161,10 @@ void MasterRun::report(const Notice& notice) {
 }
 
 void MasterRun::watch_signals() {
-  signals_.async_wait([this](asio::error_code error, int) {
+  signals_.async_wait([this](asio::error_code error, int signal) {
     if (error) return;
-    is_asked_to_end_ = true;
-    runner_->stop();
+    const bool is_again = std::exchange(is_asked_to_end_, true);
+    if (!is_again || signal != kHangup) runner_->stop();
     if (!done_) watch_signals();
   });
 }

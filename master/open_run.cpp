@@ -143,7 +143,8 @@ Result<void> OpenedRun::open_web() {
     program = std::move(*loaded);
   }
   auto web = RunWeb::open(*parse_host_port(config_.network.http), data_.model,
-                          predict_desk(config_, data_.model), std::move(program));
+                          predict_desk(config_, data_.model), std::move(program),
+                          !config_.network.insecure);
   if (!web) {
     console_.log(
         LogLevel::kWarning,

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/signal_set.hpp>
-#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "common/ids.hpp"
+#include "common/net/stop_signals.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
 
@@ -32,7 +31,7 @@ class Pause {
  private:
   const Instant since_ = monotonic_now();
   asio::io_context io_{1};
-  asio::signal_set signals_{io_, SIGINT, SIGTERM};
+  StopSignals signals_{io_};
   bool is_stopped_ = false;
 };
 

@@ -16,6 +16,7 @@
 #include "common/settings/settings_value.hpp"
 #include "schema/versions.hpp"
 #include "tools/cli/help_format.hpp"
+#include "tools/cli/report.hpp"
 #include "tools/cli/verbs.hpp"
 
 namespace {
@@ -48,10 +49,10 @@ std::string meant(const CLI::App& app, std::string_view sentence) {
 // CLI11's sentence, with what to do. --help and --version come this way as well and are no errors.
 int report(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-  fmt::print(stderr,
-             "gleaner: {}{}; `gleaner --help` lists the commands, `gleaner COMMAND --help` "
-             "what one takes\n",
-             error.what(), meant(app, error.what()));
+  gleaner::print_error(
+      fmt::format("gleaner: {}{}; `gleaner --help` lists the commands, `gleaner COMMAND --help` "
+                  "what one takes",
+                  error.what(), meant(app, error.what())));
   return static_cast<int>(gleaner::ExitCode::kUsage);
 }
 
@@ -71,6 +72,7 @@ void add_verbs(CLI::App& app, int& exit_status) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  gleaner::end_in_words("gleaner");
   CLI::App app("Tools for Gleaner: data sets, stores and what is in them.", "gleaner");
   app.set_version_flag("--version", std::string("gleaner ") + gleaner::kBuildVersion);
   app.footer(kFooter);

@@ -145,8 +145,8 @@ void add_when(Settings& settings, VolunteerConfig& c) {
   settings.add("down_per_day", scope, "", "Receive no more than this in a day; auto: no limit.",
                or_auto(c.down_bytes_per_day, bytes));
   settings.add("control", scope, "",
-               "Unix socket for status, pause and the other verbs. Empty: in $RUNTIME_DIRECTORY,"
-               " $XDG_RUNTIME_DIR or the cache folder.",
+               "Unix socket for status, pause and the other verbs. Empty: in the cache folder, and"
+               " the first volunteer also in $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR or /tmp.",
                text_setting(c.control, "PATH"));
   SettingValue http =
       or_word(c.http, host_port_setting(c.http, false), std::string("off"), std::string());

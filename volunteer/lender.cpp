@@ -49,7 +49,8 @@ std::string dump(const nlohmann::ordered_json& json) {
 
 // "works for the run birds: Names birds by their songs."
 std::string welcome_words(const Snapshot& snapshot) {
-  return "works for the run " + snapshot.run +
+  // A store named "run" gives its run that name.
+  return "works for the run" + (snapshot.run == "run" ? "" : " " + snapshot.run) +
          (snapshot.purpose.empty() ? "" : ": " + snapshot.purpose);
 }
 
@@ -74,15 +75,19 @@ Lender::Lender(asio::io_context& io, Client& client, LogSink& log, Options optio
       pause_policy_(options_.rules),
       ledger_(options_.state_folder, day_name(wall_seconds())),
       clock_(io) {
-  if (!options_.control_path.empty()) {
+  std::string trouble = "there is no folder for it";
+  for (const std::string& path : options_.control_paths) {
     auto server = ControlServer::listen(
-        io, options_.control_path, [this](const std::string& request) { return answer(request); });
+        io, path, [this](const std::string& request) { return answer(request); });
     if (server) {
-      server_ = std::move(*server);
+      servers_.push_back(std::move(*server));
     } else {
-      log_.log(LogLevel::kWarning, "no control socket: " + server.error().message +
-                                       "; status and pause take one: give --control another path");
+      trouble = server.error().message;
     }
+  }
+  if (servers_.empty()) {
+    log_.log(LogLevel::kWarning, "no control socket: " + trouble +
+                                     "; status and pause take one: give --control another path");
   }
   if (options_.page) open_page(*options_.page);
   save_every_minute();

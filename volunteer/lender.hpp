@@ -30,7 +30,7 @@ class Lender {
     std::string root;  // prefix of the machine's files; empty on a real machine
     std::string name;
     std::string master;
-    std::string control_path;                    // empty: no socket
+    std::vector<std::string> control_paths;      // of the sockets, where they can be had
     std::string state_folder;                    // of the day's figures; empty: they begin at zero
     std::optional<VolunteerPage::Options> page;  // unset: none
   };
@@ -84,7 +84,7 @@ class Lender {
   RateWindow examples_{kRateWindow}, up_{kRateWindow}, down_{kRateWindow};
   Instant published_{};
   IoClock clock_;
-  std::unique_ptr<ControlServer> server_;
+  std::vector<std::unique_ptr<ControlServer>> servers_;
   std::unique_ptr<VolunteerPage> page_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // posted readings hold it weakly
   std::unique_ptr<Watch> watch_;                           // last: it posts to all others

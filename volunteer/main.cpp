@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/access/addresses.hpp"
+#include "common/net/stop_signals.hpp"
 #include "common/net/tcp_link.hpp"
 #include "common/net/tls_context.hpp"
 #include "common/result.hpp"
@@ -61,12 +62,15 @@ int exit_status(const Exit& exit) {
   return fail(exit.error, ExitCode::kNetwork);
 }
 
-void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status) {
-  signals.async_wait([&](asio::error_code error, int) {
+void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status,
+                   bool is_again = false) {
+  signals.async_wait([&, is_again](asio::error_code error, int signal) {
     if (error) return;
-    status.log(LogLevel::kInfo, "stopping: handing the shards over first; again to stop at once");
-    client.stop("asked to stop");
-    watch_signals(signals, client, status);
+    if (!is_again || signal != kHangup) {
+      status.log(LogLevel::kInfo, "stopping: handing the shards over first; again to stop at once");
+      client.stop("asked to stop");
+    }
+    watch_signals(signals, client, status, true);
   });
 }
 
@@ -91,8 +95,7 @@ Lender::Options lender_options(const VolunteerConfig& config, const VolunteerOff
   const char* root =
       std::getenv("GLEANER_MACHINE_ROOT");  // NOLINT(concurrency-mt-unsafe): one thread
   if (root != nullptr) options.root = root;
-  const std::vector<std::string> paths = control_paths(config.control, config.cache_dir);
-  if (!paths.empty()) options.control_path = paths.front();
+  options.control_paths = control_paths(config.control, config.cache_dir);
   return options;
 }
 
@@ -192,7 +195,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
     if (lender) lender->note(snapshot, held_bytes);
     status.update(status_of(snapshot, master, held_bytes));
   };
-  asio::signal_set signals(io, SIGINT, SIGTERM);
+  StopSignals signals(io);
   options.on_exit = [&](const Exit& reason) {
     exit = reason;
     signals.cancel();

@@ -6,6 +6,7 @@ namespace gleaner {
 namespace {
 
 constexpr Millis kTerminalPace{100};
+constexpr Millis kShardsPace{60'000};
 
 }  // namespace
 
@@ -34,6 +35,13 @@ void StatusLine::update(const VolunteerStatus& status) {
   // A new attempt to connect is part of retrying: hours of it are one line.
   const bool is_attempt = status.activity == VolunteerActivity::kConnecting && is_retrying_;
   if (!is_news || is_attempt) return;
+  const Instant now = clock_();
+  const bool is_of_shards = status.activity == VolunteerActivity::kTraining && is_training_ &&
+                            status.epoch == epoch_ && options_.mode == OutputMode::kPlain;
+  if (is_of_shards && now - *shown_at_ < kShardsPace) return;
+  is_training_ = status.activity == VolunteerActivity::kTraining;
+  epoch_ = status.epoch;
+  shown_at_ = now;
   is_retrying_ = status.activity == VolunteerActivity::kRetrying;
   news_ = news;
   if (options_.journal) {

@@ -39,6 +39,8 @@ class StatusLine : public LogSink {
   std::optional<Instant> shown_at_;
   std::string news_;
   bool is_retrying_ = false;
+  bool is_training_ = false;  // as the last line says, in this epoch
+  std::uint32_t epoch_ = 0;
   TerminalLine line_;
 };
 

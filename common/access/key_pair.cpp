@@ -7,7 +7,9 @@
 #include <openssl/x509.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <stdexcept>
 
 #include "common/access/secret_file.hpp"
 #include "common/bytes.hpp"
@@ -31,7 +33,7 @@ using Digest = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 NativeKey private_half(const std::array<std::uint8_t, 32>& seed) {
   NativeKey key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()),
                 &EVP_PKEY_free);
-  GLEANER_CHECK(key != nullptr);
+  require_algorithm(key != nullptr, "Ed25519");
   return key;
 }
 
@@ -45,7 +47,7 @@ PublicKey public_key_of_seed(const std::array<std::uint8_t, 32>& seed) {
   PublicKey key{};
   std::size_t size = key.size();
   const NativeKey native = private_half(seed);
-  GLEANER_CHECK(EVP_PKEY_get_raw_public_key(native.get(), key.data(), &size) == 1);
+  require_algorithm(EVP_PKEY_get_raw_public_key(native.get(), key.data(), &size) == 1, "Ed25519");
   return key;
 }
 
@@ -74,9 +76,10 @@ Signature KeyPair::sign(std::string_view text) const {
   const NativeKey key = private_half(seed_);
   const Digest digest(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   GLEANER_CHECK(digest != nullptr);
-  GLEANER_CHECK(EVP_DigestSignInit(digest.get(), nullptr, nullptr, nullptr, key.get()) == 1);
-  GLEANER_CHECK(
-      EVP_DigestSign(digest.get(), signature.data(), &size, bytes_of(text), text.size()) == 1);
+  require_algorithm(
+      EVP_DigestSignInit(digest.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
+          EVP_DigestSign(digest.get(), signature.data(), &size, bytes_of(text), text.size()) == 1,
+      "Ed25519");
   GLEANER_CHECK(size == signature.size());
   return signature;
 }
@@ -130,7 +133,7 @@ InviteSecret KeyPair::derive(std::string_view purpose) const {
   const std::string text(purpose);
   HMAC(EVP_sha256(), seed_.data(), static_cast<int>(seed_.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac.data(), &size);
-  GLEANER_CHECK(size == mac.size());
+  require_algorithm(size == mac.size(), "HMAC with SHA-256");
   InviteSecret secret{};
   std::copy_n(mac.begin(), secret.size(), secret.begin());
   return secret;
@@ -138,6 +141,19 @@ InviteSecret KeyPair::derive(std::string_view purpose) const {
 
 bool is_same_secret(const InviteSecret& a, const InviteSecret& b) {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+void require_algorithm(bool is_allowed, const char* algorithm) {
+  if (is_allowed) return;
+  const char* const named = std::getenv("OPENSSL_CONF");  // NOLINT(concurrency-mt-unsafe)
+  const char* const folder = OPENSSL_info(OPENSSL_INFO_CONFIG_DIR);
+  const bool is_fips = EVP_default_properties_is_fips_enabled(nullptr) == 1;
+  throw std::runtime_error(fmt::format(
+      "the OpenSSL of this machine refuses {}, by its policy{} ({}): Gleaner needs it to tell who "
+      "is who and to encrypt; name a configuration that allows it in OPENSSL_CONF, for this "
+      "program alone",
+      algorithm, is_fips ? " of FIPS" : "",
+      named != nullptr ? named : std::string(folder != nullptr ? folder : "") + "/openssl.cnf"));
 }
 
 std::uint64_t random_bits() {

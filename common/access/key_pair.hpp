@@ -59,4 +59,8 @@ bool is_same_secret(const InviteSecret& a, const InviteSecret& b);
 // 64 random bits from the system's generator.
 std::uint64_t random_bits();
 
+// Ends the program, by an exception for main, unless OpenSSL is willing: an administrator's policy
+// may forbid an algorithm.
+void require_algorithm(bool is_allowed, const char* algorithm);
+
 }  // namespace gleaner

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "common/access/secret_file.hpp"
+#include "common/os/files.hpp"
 
 namespace gleaner {
 namespace {
@@ -36,14 +37,18 @@ Error failed(const std::string& path, const char* what) {
           fmt::format("{}: {}: {}", path, what, std::generic_category().message(errno))};
 }
 
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ::ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
+// False for an owner's file on a file system that shows one mode for all files, as FAT and SMB do:
+// the mode then tells nothing of who may read it.
+bool keeps_modes(int file, const struct stat& facts) {
+  if (facts.st_uid != ::geteuid() && ::geteuid() != 0) return true;
+  const ::mode_t mode = facts.st_mode & 07777u;
+  if (::fchmod(file, mode ^ 0100u) != 0) return errno != EPERM && errno != EOPNOTSUPP;
+
+  struct stat changed {};
+
+  const bool is_kept = ::fstat(file, &changed) != 0 || changed.st_mode != facts.st_mode;
+  (void)::fchmod(file, mode);
+  return is_kept;
 }
 
 }  // namespace
@@ -62,25 +67,18 @@ Result<std::optional<std::string>> read_secret_file(const std::string& path, std
 
   if (::fstat(file.get(), &facts) != 0) return failed(path, "cannot be read");
   if (!S_ISREG(facts.st_mode)) return Error{ErrorCode::kIo, path + " is no ordinary file"};
-  if ((facts.st_mode & (is_mount ? 037u : 077u)) != 0) {
+  if ((facts.st_mode & (is_mount ? 037u : 077u)) != 0 && keeps_modes(file.get(), facts)) {
     return Error{ErrorCode::kIo,
                  fmt::format("{0} may be read or written by others (mode {1:04o}), and who has it "
                              "can act in your name: if nobody has, `chmod 600 {0}`; else delete it",
                              path, facts.st_mode & 07777u)};
   }
-  std::string text(bytes_max + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ::ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(path, "cannot be read");
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
+  const auto size = static_cast<std::size_t>(facts.st_size);
   if (size > bytes_max) {
     return Error{ErrorCode::kCorrupt, fmt::format("{} is longer than {} bytes", path, bytes_max)};
   }
-  text.resize(size);
+  std::string text(size, '\0');
+  if (!os::read_at(file.get(), 0, text.data(), size)) return failed(path, "cannot be read");
   return std::optional(std::move(text));
 }
 
@@ -90,25 +88,23 @@ Result<void> write_secret_file(const std::string& path, std::string_view text, S
   {
     const Descriptor file(
         ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
-    // A umask can only have removed bits.
-    if (file.get() < 0 || ::fchmod(file.get(), kOwnerOnly) != 0 || !write_all(file.get(), text) ||
-        ::fsync(file.get()) != 0) {
+    if (file.get() < 0) return failed(path, "cannot be written");
+    // A umask can only have removed bits. A file system that invents modes may refuse to set any.
+    const bool has_mode = ::fchmod(file.get(), kOwnerOnly) == 0 || errno == EPERM;
+    if (!has_mode || !os::write_at(file.get(), 0, text.data(), text.size()) ||
+        !os::sync_file(file.get())) {
       return failed(path, "cannot be written");
     }
   }
-  if (mode == SecretFile::kNew) {
-    const bool is_there = ::link(beside.c_str(), path.c_str()) != 0;
+  const auto move = mode == SecretFile::kNew ? os::move_to_free_name : os::replace_file;
+  if (!move(beside, path)) {
     const int why = errno;
     ::unlink(beside.c_str());
     errno = why;
-    if (is_there && errno != EEXIST) return failed(path, "cannot be written");
-  } else if (::rename(beside.c_str(), path.c_str()) != 0) {
-    return failed(path, "cannot be written");
+    if (mode != SecretFile::kNew || why != EEXIST) return failed(path, "cannot be written");
   }
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  const Descriptor parent(
-      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (parent.get() < 0 || ::fsync(parent.get()) != 0) return failed(path, "cannot be written");
+  os::sync_folder(folder.empty() ? "." : folder);
   return {};
 }
 

@@ -150,7 +150,7 @@ Result<void> write_secret_file(const std::string& path, std::string_view text, S
     if (!os::replace_file(beside, path)) return failed(path, "cannot be written");
     return {};
   }
-  if (!os::link_file(beside, path)) {
+  if (!os::move_to_free_name(beside, path)) {
     const bool is_there = errno == EEXIST;
     const Error failure = failed(path, "cannot be written");
     (void)os::delete_file(beside);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include "common/access/key_pair.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -17,7 +18,7 @@ struct Sha256::Impl {
 
 Sha256::Sha256() : impl_(std::make_unique<Impl>()) {
   GLEANER_CHECK(impl_->context != nullptr);
-  GLEANER_CHECK(EVP_DigestInit_ex(impl_->context.get(), EVP_sha256(), nullptr) == 1);
+  require_algorithm(EVP_DigestInit_ex(impl_->context.get(), EVP_sha256(), nullptr) == 1, "SHA-256");
 }
 
 Sha256::~Sha256() = default;

@@ -31,6 +31,24 @@ std::size_t printable_prefix(std::string_view text) {
   return is_c1_control || is_overlong || is_no_scalar || turns ? 0 : size;
 }
 
+// The character at the front of well-formed text.
+struct Character {
+  explicit Character(std::string_view text) {
+    const auto first = static_cast<unsigned char>(text[0]);
+    char32_t point = first < 0x80 ? first
+                                  : first & (first >= 0xF0   ? 7u
+                                             : first >= 0xE0 ? 15u
+                                                             : 31u);
+    for (; bytes < text.size() && is_continuation(text[bytes]); ++bytes) {
+      point = point << 6 | (static_cast<unsigned char>(text[bytes]) & 63u);
+    }
+    columns = os::columns_of(point);
+  }
+
+  std::size_t bytes = 1;
+  unsigned columns = 1;
+};
+
 const char* colour_code(Colour colour) {
   switch (colour) {
     case Colour::kNone:
@@ -86,8 +104,13 @@ std::string coloured(std::string_view text, Colour colour, TextStyle style) {
 }
 
 std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const Character next(text);
+    columns += next.columns;
+    text.remove_prefix(next.bytes);
+  }
+  return columns;
 }
 
 std::string fit(std::string_view text, std::size_t width, TextStyle style) {
@@ -97,9 +120,11 @@ std::string fit(std::string_view text, std::size_t width, TextStyle style) {
   const bool has_room = width > ellipsis_width;
   std::size_t kept = has_room ? width - ellipsis_width : width;
   std::size_t end = 0;
-  while (end < text.size() && (kept > 0 || is_continuation(text[end]))) {
-    if (!is_continuation(text[end])) --kept;
-    ++end;
+  for (; end < text.size();) {
+    const Character next(text.substr(end));
+    if (next.columns > kept) break;
+    kept -= next.columns;
+    end += next.bytes;
   }
   return std::string(text.substr(0, end)) + std::string(has_room ? ellipsis : std::string_view());
 }

@@ -45,7 +45,7 @@ enum class Colour : std::uint8_t { kNone, kBold, kDim, kRed, kGreen, kYellow, kC
 
 // `text` in the colour if the style has colours.
 std::string coloured(std::string_view text, Colour colour, TextStyle style);
-// Columns of text without escapes: one per code point.
+// Columns of text without escapes, as a terminal counts them.
 std::size_t display_width(std::string_view text);
 // At most `width` columns of text without escapes; a shortened text ends in an ellipsis.
 std::string fit(std::string_view text, std::size_t width, TextStyle style);

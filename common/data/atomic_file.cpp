@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "common/os/files.hpp"
 #include "common/os/process.hpp"
@@ -33,9 +34,9 @@ ErrorCode code_of(int error) {
 
 }  // namespace
 
-std::string explain_errno(int error) {
+std::string explain_errno(int error, const std::string& path) {
   std::string message = std::generic_category().message(error);
-  if (os::is_disk_full(error)) return message + "; free some space or choose another folder";
+  if (os::is_disk_full(error)) return message + "; " + os::room_remedy(error, path);
   switch (error) {
     case ENOENT:
       return message + "; create the folder first";
@@ -59,7 +60,7 @@ AtomicFile::~AtomicFile() {
 }
 
 Error AtomicFile::failure(std::string_view what, int error) const {
-  return {code_of(error), fmt::format("{}: {}: {}", path_, what, explain_errno(error))};
+  return {code_of(error), fmt::format("{}: {}: {}", path_, what, explain_errno(error, path_))};
 }
 
 Result<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string& path, Naming naming) {
@@ -75,7 +76,7 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string& path, 
   }
   if (fd < 0) {
     return Error{code_of(errno),
-                 fmt::format("{}: cannot be created: {}", path, explain_errno(errno))};
+                 fmt::format("{}: cannot be created: {}", path, explain_errno(errno, path))};
   }
   return std::unique_ptr<AtomicFile>(new AtomicFile(path, fd, std::move(temporary)));
 }
@@ -122,24 +123,35 @@ Result<void> AtomicFile::read_back(std::uint64_t offset, void* bytes, std::size_
 Result<void> AtomicFile::give_temporary_name() {
   if (!temporary_.empty()) return {};
   const std::string name = temporary_name(path_);
-  if (!os::name_file(fd_, name)) return failure("cannot be put in place", errno);
+  if (os::name_file(fd_, name)) {
+    temporary_ = name;
+    return {};
+  }
+  // Without hard links, or without /proc, a copy takes the name.
+  const int copy = os::make_file(name);
+  if (copy < 0) return failure("cannot be put in place", errno);
   temporary_ = name;
-  return {};
+  const int unnamed = std::exchange(fd_, copy);
+  buffer_.resize(kBufferBytes);
+  bool is_copied = true;
+  for (std::uint64_t at = 0; at < flushed_ && is_copied; at += kBufferBytes) {
+    const std::size_t bytes = std::min<std::uint64_t>(kBufferBytes, flushed_ - at);
+    is_copied = os::read_at(unnamed, at, buffer_.data(), bytes) &&
+                os::write_at(fd_, at, buffer_.data(), bytes);
+  }
+  is_copied = is_copied && os::sync_file(fd_);
+  const int error = errno;
+  os::close_file(unnamed);
+  return is_copied ? Result<void>() : failure("cannot be put in place", error);
 }
 
 Result<void> AtomicFile::commit(Existing existing) {
   if (auto flushed = flush(); !flushed) return flushed;
   if (!os::sync_file(fd_)) return failure("cannot be made durable", errno);
   if (auto named = give_temporary_name(); !named) return named;
-  if (existing == Existing::kReplace) {
-    if (!os::replace_file(temporary_, path_)) {
-      return failure("cannot be put in place", errno);
-    }
-    temporary_.clear();
-  } else if (!os::link_file(temporary_, path_)) {
-    // The destructor removes the temporary name, after success and after failure.
-    return failure("cannot be put in place", errno);
-  }
+  const auto move = existing == Existing::kReplace ? os::replace_file : os::move_to_free_name;
+  if (!move(temporary_, path_)) return failure("cannot be put in place", errno);
+  temporary_.clear();
   os::sync_folder(folder_of(path_));
   return {};
 }

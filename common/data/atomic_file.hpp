@@ -57,7 +57,7 @@ class AtomicFile {
   std::vector<char> buffer_;
 };
 
-// "no such folder", "no space left" and the like, with the remedy if known.
-std::string explain_errno(int error);
+// "no such folder", "no space left" and the like of a file at `path`, with the remedy if known.
+std::string explain_errno(int error, const std::string& path);
 
 }  // namespace gleaner

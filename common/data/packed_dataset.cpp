@@ -33,7 +33,7 @@ bool ascends_below(std::span<const std::uint32_t> ids, std::uint32_t end) {
 }  // namespace
 
 PackedDataset::~PackedDataset() {
-  os::unmap_file({base_, size_});
+  os::unmap_file(view_);
 }
 
 Error PackedDataset::corrupt(const std::string& what) const {
@@ -57,8 +57,10 @@ Result<void> PackedDataset::map() {
   const int error = errno;
   if (!view) {
     const ErrorCode code = error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return Error{code, fmt::format("{}: cannot be opened: {}", path_, explain_errno(error))};
+    return Error{code, fmt::format("{}: cannot be opened: {}", path_, explain_errno(error, path_))};
   }
+  view_ = *view;
+  stamp_ = os::file_stamp(view_);
   base_ = static_cast<const std::uint8_t*>(view->begin);
   size_ = view->bytes;
   if (size_ < sizeof(packed::Header)) {
@@ -66,8 +68,8 @@ Result<void> PackedDataset::map() {
         fmt::format("it has {} bytes, its header alone has {}", size_, sizeof(packed::Header)));
   }
   if (base_ == nullptr) {
-    return Error{ErrorCode::kResources,
-                 fmt::format("{}: cannot be mapped into memory: {}", path_, explain_errno(error))};
+    return Error{ErrorCode::kResources, fmt::format("{}: cannot be mapped into memory: {}", path_,
+                                                    explain_errno(error, path_))};
   }
   return {};
 }
@@ -160,7 +162,7 @@ Result<std::unique_ptr<PackedDataset>> PackedDataset::open(const std::string& pa
     dataset->is_checked_ = true;
   } else {
     // Batches visit examples in random order, so reading ahead would be useless.
-    os::expect_random_visits({dataset->base_, dataset->size_});
+    os::expect_random_visits(dataset->view_);
   }
   return dataset;
 }
@@ -193,6 +195,23 @@ Result<void> PackedDataset::verify_all() const {
     if (auto sound = ensure_block(block); !sound) return sound;
   }
   return {};
+}
+
+Result<void> PackedDataset::check_unchanged() const {
+  const std::uint64_t stamp = os::file_stamp(view_);
+  if (stamp == stamp_.load(std::memory_order_relaxed)) return {};
+  // A change of owner or mode has changed the stamp too.
+  bool is_same = os::file_bytes(view_.file) == size_ &&
+                 std::memcmp(base_, &header_, sizeof header_) == 0 &&
+                 checksum(blocks_, 8 * packed::block_count(points())) == header_.blocks_checksum;
+  for (std::uint64_t block = 0; is_same && block < packed::block_count(points()); ++block) {
+    is_same = (!is_checked_ && !checked_[block]) || check_block(block).ok();
+  }
+  if (is_same) {
+    stamp_.store(stamp, std::memory_order_relaxed);
+    return {};
+  }
+  return Error{ErrorCode::kInvalidData, path_ + std::string(os::kChangedWhileRead)};
 }
 
 PackedSummary PackedDataset::summary() const {

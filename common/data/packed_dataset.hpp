@@ -16,6 +16,7 @@
 
 #include "common/data/packed_format.hpp"
 #include "common/data/point_parser.hpp"
+#include "common/os/files.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -68,6 +69,9 @@ class PackedDataset {
   // Checks the blocks of these examples, unless checked before. Requires indices < points().
   Result<void> verify(std::span<const std::uint64_t> indices) const;
   Result<void> verify_all() const;
+  // Whether every example read until now was the file's: an error once another program has written
+  // to the file or cut it short, unless its content is as before.
+  Result<void> check_unchanged() const;
 
   [[nodiscard]] PackedSummary summary() const;
   // Identifies the source of the file (open_or_pack.hpp); empty for a file packed explicitly.
@@ -88,6 +92,8 @@ class PackedDataset {
   [[nodiscard]] bool is_row_valid(std::uint64_t index) const;
 
   std::string path_;
+  os::FileView view_;
+  mutable std::atomic<std::uint64_t> stamp_{0};  // of the file when its content was last checked
   const std::uint8_t* base_ = nullptr;
   std::size_t size_ = 0;
   packed::Header header_{};

@@ -131,6 +131,14 @@ double rarity(std::uint32_t occurrences, std::uint64_t points) {
   return std::log(static_cast<double>(points + 1) / static_cast<double>(occurrences + 1)) + 1;
 }
 
+std::string WordModel::dictionary_note(const std::string& source) const {
+  if (icu.empty() || icu == icu_version()) return {};
+  return fmt::format(
+      "{} was made with the dictionaries of ICU {}, and these are of ICU {}: words of scripts "
+      "without spaces may differ",
+      source, icu, icu_version());
+}
+
 Point WordModel::point_of(const std::string& text) const {
   if (kind == WordKind::kText) {
     return point_of_words<std::uint32_t>(words, counted_words(rule, text),

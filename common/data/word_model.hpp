@@ -76,6 +76,9 @@ struct WordModel {
   WordRule rule = kAsciiWords;
   std::string icu = {};  // version of ICU's dictionaries; empty: not used
 
+  // A warning if texts of `source` were cut into words by other dictionaries than this program's;
+  // else empty.
+  [[nodiscard]] std::string dictionary_note(const std::string& source) const;
   // The weighted words of the text that the vocabulary has; without labels.
   [[nodiscard]] Point point_of(const std::string& text) const;
 };

@@ -1,5 +1,7 @@
 #include "common/http/admission.hpp"
 
+#include <algorithm>
+
 #include "common/host_port.hpp"
 
 namespace gleaner {
@@ -8,6 +10,17 @@ namespace {
 bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 &&
          text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Whether no stranger can own the name and make it point here: it is one word, or of a network
+// without a registry.
+bool is_private_name(std::string_view host) {
+  constexpr std::string_view kSuffixes[] = {".local", ".lan", ".internal", ".home.arpa",
+                                            ".localhost"};
+  return !host.empty() && (host.find('.') == std::string_view::npos ||
+                           std::ranges::any_of(kSuffixes, [&](std::string_view suffix) {
+                             return host.ends_with(suffix);
+                           }));
 }
 
 }  // namespace
@@ -34,20 +47,34 @@ std::string_view refusal_of(const RequestOrigin& request, HttpReach reach) {
   const std::string_view host = host_of(request.host);
   if (!is_loopback(host) && reach == HttpReach::kThisMachine) {
     return "This page answers only under this machine's own names: localhost, 127.0.0.1 "
-           "or [::1].";
+           "or [::1]; behind a proxy, gleaner serve takes --token-file or --public.";
   }
-  if (reach == HttpReach::kNetwork && !is_loopback(host) && !is_numeric(host)) {
-    return "This page answers only under localhost and numeric addresses, such as 192.168.1.5.";
+  if (reach == HttpReach::kNetwork && !is_loopback(host) && !is_numeric(host) &&
+      !is_private_name(host)) {
+    return "This page answers only under localhost, numeric addresses, such as 192.168.1.5, and "
+           "names of a network's own, such as master or master.local.";
   }
-  constexpr std::string_view kScheme = "http://";
-  const bool is_foreign =
-      !request.origin.empty() && (!request.origin.starts_with(kScheme) ||
-                                  request.origin.substr(kScheme.size()) != request.host);
+  // A browser says itself whether a page is of the same origin; it cannot know what a proxy that
+  // ends TLS makes of Host. Older ones leave the comparison to us.
+  const std::size_t scheme = request.origin.starts_with("https://") ? 8 : 7;
+  const bool has_scheme = scheme == 8 || request.origin.starts_with("http://");
+  const bool is_foreign = !request.origin.empty() && request.fetch_site != "same-origin" &&
+                          (!has_scheme || request.origin.substr(scheme) != request.host);
   const bool is_sibling = request.fetch_site == "cross-site" || request.fetch_site == "same-site";
   if (is_foreign || (is_sibling && request.fetch_mode != "navigate")) {
     return "Pages of other origins read nothing here.";
   }
   return {};
+}
+
+std::optional<std::string_view> bearer_token(std::string_view header) {
+  constexpr std::string_view kScheme = "bearer";
+  const auto is_same = [](char a, char b) { return (a | 32) == b; };
+  if (!std::ranges::equal(header.substr(0, kScheme.size()), kScheme, is_same)) return std::nullopt;
+  header.remove_prefix(kScheme.size());
+  const std::size_t begin = header.find_first_not_of(" \t");
+  if (begin == 0 || begin == std::string_view::npos) return std::nullopt;
+  return header.substr(begin, header.find_last_not_of(" \t") + 1 - begin);
 }
 
 std::optional<int> HttpPlaces::arrive(int connection, std::string_view peer, Instant now) {

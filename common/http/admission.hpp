@@ -30,7 +30,7 @@ namespace gleaner {
 // Addresses under which the server may be asked.
 enum class HttpReach : std::uint8_t {
   kThisMachine,  // its loopback addresses and localhost
-  kNetwork,      // also every numeric address
+  kNetwork,      // also every numeric address, and names that only a network's owner can give
   kAnyName,      // also names: the handler asks for a secret, or the answers are public
 };
 
@@ -54,12 +54,20 @@ std::string_view host_of(std::string_view header);
 // the page is allowed.
 std::string_view refusal_of(const RequestOrigin& request, HttpReach reach);
 
+// The token of an Authorization header of the scheme Bearer, in any case and with any blanks.
+std::optional<std::string_view> bearer_token(std::string_view header);
+
+// These paths are answered at any number of connections.
+inline bool is_health(std::string_view path) {
+  return path == "/healthz" || path == "/readyz";
+}
+
 struct HttpPlaceLimits {
   std::size_t ordinary_max = 1024;
   std::size_t ordinary_per_address_max = 128;
   std::size_t spare_max = 64;
   Millis first_head_time_max{10'000};  // from the connection to the end of the first head
-  Millis next_head_time_max{30'000};   // from an answer to the end of the next head
+  Millis next_head_time_max{75'000};   // from an answer to the end of the next head
   Millis body_time_max{30'000};        // from the head's end to the body's
 };
 

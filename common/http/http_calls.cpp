@@ -35,11 +35,6 @@ int descriptor(MHD_Connection* connection) {
   return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
-// These paths are answered at any number of connections.
-bool is_health(std::string_view path) {
-  return path == "/healthz" || path == "/readyz";
-}
-
 // The peer's numeric address; empty if unknown.
 std::string peer_of(MHD_Connection* connection) {
   const MHD_ConnectionInfo* const info =
@@ -52,13 +47,16 @@ std::string peer_of(MHD_Connection* connection) {
           : &reinterpret_cast<const sockaddr_in*>(peer)->sin_addr;
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (inet_ntop(peer->sa_family, address, text.data(), text.size()) == nullptr) return {};
-  // A server of both families sees IPv4 addresses in this form.
-  constexpr std::string_view kMapped = "::ffff:";
+  constexpr std::string_view kMapped = "::ffff:";  // IPv4 at a server of both families
   const std::string_view name(text.data());
   return std::string(name.starts_with(kMapped) ? name.substr(kMapped.size()) : name);
 }
 
+// A proxy's requests have this machine's address, whoever asks.
 bool is_local(MHD_Connection* connection) {
+  for (const char* name : {"Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"}) {
+    if (!header(connection, name).empty()) return false;
+  }
   return is_loopback(peer_of(connection)) && is_loopback(host_of(header(connection, "Host")));
 }
 
@@ -73,12 +71,9 @@ std::string basic_password(MHD_Connection* connection) {
 }
 
 std::string page_key(MHD_Connection* connection) {
-  constexpr std::string_view kBearer = "Bearer ";
-  const std::string_view key = header(connection, "X-Gleaner-Key");
-  if (!key.empty()) return std::string(key);
-  const std::string_view shown = header(connection, MHD_HTTP_HEADER_AUTHORIZATION);
-  if (shown.starts_with(kBearer)) return std::string(shown.substr(kBearer.size()));
-  return basic_password(connection);
+  if (const auto key = header(connection, "X-Gleaner-Key"); !key.empty()) return std::string(key);
+  const auto token = bearer_token(header(connection, MHD_HTTP_HEADER_AUTHORIZATION));
+  return token ? std::string(*token) : basic_password(connection);
 }
 
 HttpReply plain(unsigned status, std::string_view text) {
@@ -99,12 +94,18 @@ MHD_Response* response_of(const SharedText& body) {
       body->size(), const_cast<char*>(body->data()), &free_shared, new SharedText(body));
 }
 
-void add_headers(MHD_Response* response, const HttpReply& reply, bool is_last) {
+void add_headers(MHD_Response* response, const HttpReply& reply, bool is_last, bool is_open) {
+  if (is_open) {
+    MHD_add_response_header(response, "Access-Control-Allow-Origin", "*");
+    MHD_add_response_header(response, "Access-Control-Allow-Headers",
+                            "Accept, Authorization, Content-Type, X-Gleaner-Key");
+  }
   if (is_last) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
   MHD_add_response_header(response, "Content-Type", reply.type);
   MHD_add_response_header(response, "Content-Security-Policy", kContentPolicy);
   MHD_add_response_header(response, "Cross-Origin-Opener-Policy", "same-origin");
-  MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+  MHD_add_response_header(response, "Cross-Origin-Resource-Policy",
+                          is_open ? "cross-origin" : "same-origin");
   MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
   MHD_add_response_header(response, "Cache-Control", reply.etag.empty() ? "no-store" : "no-cache");
@@ -112,7 +113,7 @@ void add_headers(MHD_Response* response, const HttpReply& reply, bool is_last) {
   if (reply.status == MHD_HTTP_UNAUTHORIZED) {
     MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
   }
-  if (reply.status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+  if (reply.status == MHD_HTTP_METHOD_NOT_ALLOWED || reply.status == MHD_HTTP_NO_CONTENT) {
     MHD_add_response_header(response, "Allow", reply.allow);
   }
   if (reply.status == MHD_HTTP_SERVICE_UNAVAILABLE || reply.status == MHD_HTTP_TOO_MANY_REQUESTS) {
@@ -173,24 +174,29 @@ MHD_Result MhdCalls::on_request(void* self, MHD_Connection* connection, const ch
 MHD_Result MhdCalls::begin(HttpServer& server, MHD_Connection* connection, const char* url,
                            std::string_view method, void** seen) {
   server.places_.await_body(descriptor(connection), monotonic_now());
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, kHttpSilenceSeconds);
   if (server.places_.is_spare(descriptor(connection)) && !is_health(url)) {
     return send(
         server, connection,
         plain(MHD_HTTP_SERVICE_UNAVAILABLE,
               "Too many connections are open here, or from your address; ask again later."));
   }
-  const bool is_post = method == MHD_HTTP_METHOD_POST && server.handler_.takes_post &&
-                       server.handler_.takes_post(url);
-  if (is_post) return begin_post(server, connection, seen);
+  const bool takes_post = server.handler_.takes_post && server.handler_.takes_post(url);
+  if (method == MHD_HTTP_METHOD_POST && takes_post) return begin_post(server, connection, seen);
   if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
-    return send(server, connection,
-                plain(MHD_HTTP_METHOD_NOT_ALLOWED, "Nothing here can be changed."));
+    const bool asks_for_options = method == MHD_HTTP_METHOD_OPTIONS;
+    HttpReply reply = asks_for_options
+                          ? text_reply(MHD_HTTP_NO_CONTENT, kHttpText, "")
+                          : plain(MHD_HTTP_METHOD_NOT_ALLOWED, "Nothing here can be changed.");
+    if (takes_post) reply.allow = "POST, OPTIONS";
+    return send(server, connection, reply);
   }
   *seen = &server;  // the last call of the request sends the answer
   return MHD_YES;
 }
 
 std::string_view MhdCalls::refusal_to(const HttpServer& server, MHD_Connection* connection) {
+  if (server.handler_.is_for_other_origins) return {};
   return refusal_of({header(connection, "Host"), header(connection, "Origin"),
                      header(connection, "Sec-Fetch-Site"), header(connection, "Sec-Fetch-Mode")},
                     server.reach_);
@@ -263,6 +269,7 @@ void MhdCalls::on_end(void* self, MHD_Connection* connection, void** seen,
                       MHD_RequestTerminationCode /*how*/) {
   auto* const server = static_cast<HttpServer*>(self);
   server->places_.await_next_head(descriptor(connection), monotonic_now());
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, kHttpIdleSeconds);
   if (*seen == nullptr || *seen == server) return;
   auto* const exchange = static_cast<HttpServer::Exchange*>(*seen);
   count_bytes(*server, *exchange, 0);
@@ -299,7 +306,8 @@ MHD_Result MhdCalls::send(HttpServer& server, MHD_Connection* connection, const 
       reply.stream ? stream(server, connection, *reply.stream) : response_of(reply.body);
   if (response == nullptr) return MHD_NO;
   const int place = descriptor(connection);
-  add_headers(response, reply, server.places_.is_spare(place));
+  add_headers(response, reply, server.places_.is_spare(place),
+              server.handler_.is_for_other_origins);
   server.places_.await_answer(place);
   const MHD_Result queued = MHD_queue_response(connection, reply.status, response);
   MHD_destroy_response(response);

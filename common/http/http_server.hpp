@@ -37,6 +37,9 @@ using SharedText = std::shared_ptr<const std::string>;
 
 // A reader that takes nothing for this time is closed. HttpPlaceLimits has the times of requests.
 inline constexpr unsigned kHttpSilenceSeconds = 30;
+// A connection between two requests; longer than a proxy keeps one (nginx: 60 s), which would
+// otherwise send a request into a closing one.
+inline constexpr unsigned kHttpIdleSeconds = 80;
 // Memory per connection for its request and its reply's headers.
 inline constexpr std::size_t kHttpConnectionBytes = std::size_t{16} << 10;
 
@@ -73,10 +76,10 @@ struct HttpReply {
   unsigned status = 200;
   const char* type = kHttpText;
   SharedText body;
-  std::string etag;                      // empty: the browser must not cache the reply
-  std::optional<StreamPosition> stream;  // instead of a body: a stream from this position
-  const char* allow = "GET, HEAD";       // for status 405
-  unsigned retry_after_s = 1;            // for status 429 and 503
+  std::string etag;                          // empty: the browser must not cache the reply
+  std::optional<StreamPosition> stream;      // instead of a body: a stream from this position
+  const char* allow = "GET, HEAD, OPTIONS";  // for status 405
+  unsigned retry_after_s = 1;                // for status 429 and 503
 };
 
 HttpReply text_reply(unsigned status, const char* type, std::string text);
@@ -114,6 +117,9 @@ struct HttpHandler {
   std::function<bool(std::string_view path)> takes_post;
   // Must return quickly: other threads do the work.
   std::function<void(HttpPost post)> post;
+  // Whether pages of other origins may ask: the answers are public, or take a secret that no
+  // browser adds by itself.
+  bool is_for_other_origins = false;
   // Called after wake(), before the streams are asked.
   std::function<void()> on_wake;
 };

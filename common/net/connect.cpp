@@ -4,10 +4,14 @@
 
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "common/net/address_race.hpp"
+#include "common/net/proxy.hpp"
 #include "common/net/task_group.hpp"
 
 namespace gleaner {
@@ -61,41 +65,41 @@ asio::awaitable<Result<std::vector<tcp::endpoint>>> look_up(HostPort target,
   co_return std::move(lookup->endpoints);
 }
 
-// Closes the socket when the deadline passes.
-struct ConnectAttempt {
-  explicit ConnectAttempt(const asio::any_io_executor& executor)
-      : socket(executor), deadline(executor) {}
+[[gnu::noinline]] asio::awaitable<Result<tcp::socket>> connect_straight(
+    HostPort target, asio::steady_timer::time_point deadline, Millis time_max) {
+  const Result<std::vector<tcp::endpoint>> endpoints = co_await look_up(target, deadline, time_max);
+  if (!endpoints) co_return endpoints.error();
+  AddressRace race = co_await race_addresses(*endpoints, deadline);
+  if (race.winner) co_return std::move(*race.winner);
+  co_return failed(target, race.last_error.empty() ? no_answer(time_max) : race.last_error);
+}
 
-  tcp::socket socket;
-  asio::steady_timer deadline;
-  bool is_late = false;
-};
+const char* variable(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any
+}
 
 }  // namespace
 
 asio::awaitable<Result<tcp::socket>> resolve_and_connect(HostPort target, Millis time_max) {
   if (target.port == 0) co_return failed(target, "port 0 cannot be connected to");
   const auto deadline = asio::steady_timer::clock_type::now() + time_max;
-  const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const Result<std::vector<tcp::endpoint>> endpoints = co_await look_up(target, deadline, time_max);
-  if (!endpoints) co_return endpoints.error();
-  std::string last_error = "the name has no address";
-  for (const tcp::endpoint& endpoint : *endpoints) {
-    const auto attempt = std::make_shared<ConnectAttempt>(executor);
-    attempt->deadline.expires_at(deadline);
-    attempt->deadline.async_wait([attempt](const asio::error_code& error) {
-      if (error) return;
-      attempt->is_late = true;
-      asio::error_code ignored;
-      attempt->socket.cancel(ignored);
-    });
-    const WaitOutcome outcome = co_await attempt->socket.async_connect(endpoint, kAsTuple);
-    attempt->deadline.cancel();
-    if (!std::get<0>(outcome)) co_return std::move(attempt->socket);
-    if (attempt->is_late) co_return failed(target, no_answer(time_max));
-    last_error = std::get<0>(outcome).message();
+  const Result<std::optional<Proxy>> proxy = proxy_for(target, &variable);
+  if (!proxy) co_return proxy.error();
+  const HostPort first = *proxy ? (*proxy)->where : target;
+  Result<tcp::socket> socket = co_await connect_straight(first, deadline, time_max);
+  if (!*proxy) co_return std::move(socket);
+  if (!socket) {
+    co_return failed(target, "its proxy cannot be reached: " + socket.error().message);
   }
-  co_return failed(target, last_error);
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  asio::steady_timer late(executor, deadline);
+  late.async_wait([&socket](const asio::error_code& error) {
+    asio::error_code ignored;
+    if (!error) socket->cancel(ignored);
+  });
+  const Result<void> connected = co_await connect_through(*socket, **proxy, target);
+  if (!connected) co_return connected.error();
+  co_return std::move(*socket);
 }
 
 Result<tcp::acceptor> listen(const asio::any_io_executor& executor, const HostPort& address) {

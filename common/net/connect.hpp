@@ -12,7 +12,8 @@
 
 namespace gleaner {
 
-// Resolves the name and tries its addresses in turn, within `time_max` in total. Runs on the
+// Resolves the name and connects to the first of its addresses that answers, within `time_max` in
+// total: attempts overlap, so that a silent address costs a quarter of a second. Runs on the
 // calling coroutine's executor, one thread.
 asio::awaitable<Result<asio::ip::tcp::socket>> resolve_and_connect(HostPort target,
                                                                    Millis time_max);

@@ -55,7 +55,7 @@ std::unique_ptr<X509, decltype(&X509_free)> certificate_for(EVP_PKEY* key) {
   GLEANER_CHECK(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, name, -1, -1, 0) == 1);
   X509_set_issuer_name(made.get(), subject);
   GLEANER_CHECK(X509_set_pubkey(made.get(), key) == 1);
-  GLEANER_CHECK(X509_sign(made.get(), key, nullptr) > 0);
+  require_algorithm(X509_sign(made.get(), key, nullptr) > 0, "Ed25519");
   return made;
 }
 
@@ -66,17 +66,20 @@ TlsContext::TlsContext(const KeyPair& key) : context_(asio::ssl::context::tls) {
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> native(
       EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, key.seed().data(), key.seed().size()),
       &EVP_PKEY_free);
-  GLEANER_CHECK(native != nullptr);
+  require_algorithm(native != nullptr, "Ed25519");
   const auto certificate = certificate_for(native.get());
-  GLEANER_CHECK(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1);
-  GLEANER_CHECK(SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1);
-  GLEANER_CHECK(SSL_CTX_set_ciphersuites(
-                    context, "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256") == 1);
-  GLEANER_CHECK(SSL_CTX_set1_groups_list(context, "X25519") == 1);
-  GLEANER_CHECK(SSL_CTX_set1_sigalgs_list(context, kAlgorithm) == 1);
-  GLEANER_CHECK(SSL_CTX_set1_client_sigalgs_list(context, kAlgorithm) == 1);
-  GLEANER_CHECK(SSL_CTX_use_certificate(context, certificate.get()) == 1);
-  GLEANER_CHECK(SSL_CTX_use_PrivateKey(context, native.get()) == 1);
+  require_algorithm(SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
+                        SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1,
+                    "TLS 1.3");
+  require_algorithm(
+      SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256") == 1,
+      "AES-128-GCM");
+  require_algorithm(SSL_CTX_set1_groups_list(context, "X25519") == 1, "X25519");
+  require_algorithm(SSL_CTX_set1_sigalgs_list(context, kAlgorithm) == 1 &&
+                        SSL_CTX_set1_client_sigalgs_list(context, kAlgorithm) == 1 &&
+                        SSL_CTX_use_certificate(context, certificate.get()) == 1 &&
+                        SSL_CTX_use_PrivateKey(context, native.get()) == 1,
+                    "Ed25519");
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);

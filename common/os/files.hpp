@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace gleaner::os {
 
@@ -36,8 +37,8 @@ void touch(int file);
 
 // `target` need not exist.
 bool replace_file(const std::string& source, const std::string& target);
-// Fails with EEXIST if `target` exists. `source` may still exist afterwards.
-bool link_file(const std::string& source, const std::string& target);
+// Fails with EEXIST if `target` exists. Needs no hard links.
+bool move_to_free_name(const std::string& source, const std::string& target);
 bool delete_file(const std::string& path);
 
 // Opens the ordinary file for reading and writing and locks it for this process until it is closed.
@@ -53,14 +54,25 @@ void survive_large_files();
 struct FileView {
   const void* begin = nullptr;  // null if empty or not mapped
   std::size_t bytes = 0;
+  int file = -1;
 };
 
-// Nullopt if it cannot be opened. Empty unless it is an ordinary file.
+// Follows the path of such a file.
+inline constexpr std::string_view kChangedWhileRead =
+    ": another program cut it short or wrote into it while it was read; once it is whole again, "
+    "the same command goes on";
+
+// Nullopt if it cannot be opened. Empty unless it is an ordinary file. If another program cuts the
+// mapped file short, reading it ends the process with a sentence that names `path`, and status 3.
 std::optional<FileView> map_file(const std::string& path);
 void unmap_file(FileView view);
+// Differs once another program has written to the file or cut it short.
+std::uint64_t file_stamp(const FileView& view);
 // Announces random access, so that the system does not read ahead.
 void expect_random_visits(FileView view);
 
 bool is_disk_full(int error);
+// The remedy for is_disk_full() of a file or folder: "free some space", or a less known one.
+std::string room_remedy(int error, const std::string& path);
 
 }  // namespace gleaner::os

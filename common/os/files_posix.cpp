@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -98,8 +99,23 @@ bool replace_file(const std::string& source, const std::string& target) {
   return ::rename(source.c_str(), target.c_str()) == 0;
 }
 
-bool link_file(const std::string& source, const std::string& target) {
-  return ::link(source.c_str(), target.c_str()) == 0;
+bool move_to_free_name(const std::string& source, const std::string& target) {
+  if (::renameat2(AT_FDCWD, source.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) {
+    return true;
+  }
+  if (errno == EEXIST || errno == ENOENT || errno == ENOSPC) return false;
+  if (::link(source.c_str(), target.c_str()) == 0) return ::unlink(source.c_str()) == 0;
+  if (errno == EEXIST) return false;
+  // The file system has neither: an empty file takes the name, and the whole file replaces it. If
+  // the process is killed in between, the empty file stays.
+  const int taken = ::open(target.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kFileMode);
+  if (taken < 0) return false;
+  ::close(taken);
+  if (::rename(source.c_str(), target.c_str()) == 0) return true;
+  const int error = errno;
+  ::unlink(target.c_str());
+  errno = error;
+  return false;
 }
 
 bool delete_file(const std::string& path) {
@@ -140,30 +156,25 @@ void survive_large_files() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-std::optional<FileView> map_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
-  FileView view;
-  view.bytes = static_cast<std::size_t>(file_bytes(file).value_or(0));
-  void* mapped = MAP_FAILED;
-  if (view.bytes > 0) mapped = ::mmap(nullptr, view.bytes, PROT_READ, MAP_SHARED, file, 0);
-  const int error = errno;
-  ::close(file);
-  errno = error;
-  if (mapped != MAP_FAILED) view.begin = mapped;
-  return view;
-}
-
-void unmap_file(FileView view) {
-  if (view.begin != nullptr) ::munmap(const_cast<void*>(view.begin), view.bytes);
-}
-
-void expect_random_visits(FileView view) {
-  ::madvise(const_cast<void*>(view.begin), view.bytes, MADV_RANDOM);
-}
-
 bool is_disk_full(int error) {
   return error == ENOSPC || error == EDQUOT;
+}
+
+std::string room_remedy(int error, const std::string& path) {
+  if (error == EDQUOT) {
+    return "the quota of this user is used up (quota -s): delete files, or have it raised";
+  }
+
+  struct statvfs facts {};
+
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  const bool is_told = ::statvfs(path.c_str(), &facts) == 0 ||
+                       ::statvfs(folder.empty() ? "." : folder.c_str(), &facts) == 0;
+  if (is_told && facts.f_files > 0 && facts.f_favail == 0) {
+    return "there may be no more files, whatever their size (inodes: df -i): delete some, or "
+           "choose another folder";
+  }
+  return "free some space or choose another folder";
 }
 
 }  // namespace gleaner::os

@@ -121,7 +121,7 @@ bool sync_file(int file) {
   return FlushFileBuffers(handle_of(file)) != 0 || fail();
 }
 
-// replace_file() and link_file() write names through.
+// replace_file() and move_to_free_name() write names through.
 void sync_folder(const std::string& /*folder*/) {}
 
 std::optional<std::uint64_t> file_bytes(int file) {
@@ -143,7 +143,7 @@ bool replace_file(const std::string& source, const std::string& target) {
          fail();
 }
 
-bool link_file(const std::string& source, const std::string& target) {
+bool move_to_free_name(const std::string& source, const std::string& target) {
   return MoveFileExW(wide(source).c_str(), wide(target).c_str(), MOVEFILE_WRITE_THROUGH) != 0 ||
          fail();
 }
@@ -193,10 +193,19 @@ void unmap_file(FileView view) {
   if (view.begin != nullptr) UnmapViewOfFile(view.begin);
 }
 
+// The system does not let others cut a mapped file short.
+std::uint64_t file_stamp(const FileView& /*view*/) {
+  return 0;
+}
+
 void expect_random_visits(FileView /*view*/) {}
 
 bool is_disk_full(int error) {
   return error == ENOSPC;
+}
+
+std::string room_remedy(int /*error*/, const std::string& /*path*/) {
+  return "free some space or choose another folder";
 }
 
 }  // namespace gleaner::os

@@ -36,6 +36,13 @@ bool local_time(std::time_t seconds, std::tm& local);
 // without privileges. Returns the limit. Never fails.
 std::uint64_t raise_descriptor_limit();
 
+// From now on, a write to a pipe or terminal that nobody reads fails instead of ending the process.
+// Standard streams that were closed lead nowhere, so that no file takes their numbers. Call before
+// any file is opened.
+void survive_lost_readers();
+// Whether whoever started this process wants it to go on when its terminal is closed (nohup).
+bool ignores_hangup();
+
 // Runs a program from PATH and waits. Returns whether it succeeded.
 bool run_program(const std::vector<std::string>& command);
 
@@ -50,6 +57,8 @@ void give_memory_back();
 bool is_terminal(std::FILE* stream);
 // Columns; 0 when unknown.
 unsigned terminal_columns(std::FILE* stream);
+// Columns that a terminal gives the character: two for Chinese and most emoji, none for marks.
+unsigned columns_of(char32_t character);
 // The value of TERM. Windows: "windows" if its console understands colours and cursor movement.
 std::string terminal_kind();
 // The first of LC_ALL, LC_CTYPE and LANG that is set. Windows: UTF-8.

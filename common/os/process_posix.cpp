@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
 #include <spawn.h>
@@ -11,7 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <clocale>
+#include <csignal>
 #include <cstdlib>
+#include <cwchar>
 
 #include "common/os/process.hpp"
 
@@ -84,6 +88,20 @@ std::uint64_t raise_descriptor_limit() {
   return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
+void survive_lost_readers() {
+  std::signal(SIGPIPE, SIG_IGN);
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    // Open takes the lowest free number.
+    if (fcntl(stream, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+  }
+}
+
+bool ignores_hangup() {
+  struct sigaction action {};
+
+  return sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 bool run_program(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -113,6 +131,14 @@ bool is_terminal(std::FILE* stream) {
 unsigned terminal_columns(std::FILE* stream) {
   winsize size{};
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+unsigned columns_of(char32_t character) {
+  static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  const locale_t before = uselocale(utf8);
+  const int columns = wcwidth(static_cast<wchar_t>(character));
+  uselocale(before);
+  return columns < 0 ? 1u : static_cast<unsigned>(columns);
 }
 
 std::string terminal_kind() {

@@ -95,6 +95,12 @@ std::uint64_t raise_descriptor_limit() {
   return ~std::uint64_t{0};
 }
 
+void survive_lost_readers() {}
+
+bool ignores_hangup() {
+  return true;
+}
+
 bool run_program(const std::vector<std::string>& command) {
   std::wstring line = command_line(command);
   STARTUPINFOW start{};
@@ -128,6 +134,10 @@ unsigned terminal_columns(std::FILE* stream) {
   CONSOLE_SCREEN_BUFFER_INFO facts{};
   if (GetConsoleScreenBufferInfo(console_of(stream), &facts) == 0) return 0;
   return static_cast<unsigned>(facts.srWindow.Right - facts.srWindow.Left + 1);
+}
+
+unsigned columns_of(char32_t /*character*/) {
+  return 1;
 }
 
 std::string terminal_kind() {

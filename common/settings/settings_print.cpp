@@ -1,6 +1,8 @@
 // Prints a table of settings: as a configuration file, as the reference, as the flags of --help.
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "common/settings/settings.hpp"
@@ -13,6 +15,10 @@ constexpr std::size_t kMarkdownColumns = 120;
 
 std::string toml_value(const Setting& setting) {
   std::string text = setting.value.get();
+  if (setting.value.is_path() && !text.empty() && !setting.value.allows_word(text)) {
+    std::error_code error;  // the text may become a file elsewhere
+    text = std::filesystem::absolute(text, error).lexically_normal().string();
+  }
   const bool is_bare = setting.value.kind == SettingKind::kInteger ||
                        setting.value.kind == SettingKind::kNumber ||
                        setting.value.kind == SettingKind::kBoolean;

@@ -85,7 +85,10 @@ class TomlReader {
 
  private:
   void apply(const Setting& setting, const toml::node& node, toml::source_position where) {
-    const TomlText value = describe(node, setting.value);
+    TomlText value = describe(node, setting.value);
+    if (setting.value.is_path() && !value.text.empty() && !setting.value.allows_word(value.text)) {
+      value.text = (std::filesystem::path(file_).parent_path() / value.text).lexically_normal();
+    }
     if (value.has_kind && setting.value.set(value.text)) return;
     complain(where, fmt::format("{} is {}: it must be {}", setting.key, value.described,
                                 setting.expects()));

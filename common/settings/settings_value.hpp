@@ -60,6 +60,9 @@ struct SettingValue {
   // "an integer from 16 to 4096, or auto", for errors and documentation.
   [[nodiscard]] std::string expects() const;
   [[nodiscard]] bool allows_word(std::string_view text) const;
+
+  // A file or a folder. In a configuration file its path begins at that file.
+  [[nodiscard]] bool is_path() const { return noun == "PATH" || noun == "FILE" || noun == "DIR"; }
 };
 
 // A number of bytes: digits, then K, M, G or T (powers of 1024), then optionally "B" or "iB"; also

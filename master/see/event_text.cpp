@@ -158,7 +158,7 @@ std::string EventText::operator()(const Evaluated& e) const {
 
 std::string EventText::operator()(const Paused& e) const {
   return coloured("paused: ", Colour::kYellow, style) + printable(e.reason) +
-         "; free some: training then goes on by itself";
+         "; training then goes on by itself";
 }
 
 std::string EventText::operator()(const Resumed& e) const {

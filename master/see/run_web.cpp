@@ -99,7 +99,8 @@ HttpReply RunWeb::answer(const HttpRequest& request) {
 
 Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const ModelConfig& model,
                                              std::unique_ptr<PredictDesk> desk,
-                                             std::optional<ServedProgram> program) {
+                                             std::optional<ServedProgram> program,
+                                             bool takes_invites) {
   std::unique_ptr<RunWeb> web(new RunWeb(model, std::move(desk), std::move(program)));
   RunWeb* const self = web.get();
   HttpHandler handler;
@@ -120,7 +121,8 @@ Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const Mode
   };
   handler.next_piece = [self](StreamPosition& position) { return self->api_.next_piece(position); };
   HostPort tried = address;
-  const HttpReach reach = is_loopback(address.host) ? HttpReach::kThisMachine : HttpReach::kNetwork;
+  HttpReach reach = is_loopback(address.host) ? HttpReach::kThisMachine : HttpReach::kNetwork;
+  if (takes_invites) reach = HttpReach::kAnyName;  // readers under other names show one
   Result<std::unique_ptr<HttpServer>> server = HttpServer::prepare(tried, handler, reach);
   for (std::uint16_t i = 1; !server && address.port != 0 && i < kPortsTried; ++i) {
     tried.port = static_cast<std::uint16_t>(address.port + i);

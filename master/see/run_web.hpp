@@ -28,7 +28,8 @@ class RunWeb {
   // newest checkpoint. `program` is served to machines without Gleaner.
   static Result<std::unique_ptr<RunWeb>> open(const HostPort& address, const ModelConfig& model,
                                               std::unique_ptr<PredictDesk> desk,
-                                              std::optional<ServedProgram> program);
+                                              std::optional<ServedProgram> program,
+                                              bool takes_invites);
   ~RunWeb() = default;
   RunWeb(const RunWeb&) = delete;
   RunWeb& operator=(const RunWeb&) = delete;

@@ -24,9 +24,14 @@ struct RunnerThreads {
                         if (!std::exchange(is_ready, true)) set_float_state();
                         return worker.run(task);
                       }),
-        storage_thread(io, [&](const std::shared_ptr<const StorageTask>& task) {
-          return persister.run(*task);
-        }) {}
+        storage_thread(io,
+                       [&](const std::shared_ptr<const StorageTask>& task) -> std::optional<Event> {
+                         // Volunteers of this process read the data files too.
+                         if (const auto whole = worker.check_data(); !whole) {
+                           return TaskFailed{whole.error()};
+                         }
+                         return persister.run(*task);
+                       }) {}
 
   IoClock clock;
   IoTaskThread<WorkerTask, Event> worker_thread;

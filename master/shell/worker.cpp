@@ -50,7 +50,16 @@ Result<void> Worker::load(RunStore& store) {
 
 Event Worker::run(const WorkerTask& task) {
   if (const auto sound = pool_.float_watch().check(); !sound) return TaskFailed{sound.error()};
-  return std::visit([this](const auto& t) { return run_task(t); }, task);
+  // Before: foreign bytes may break what is computed from them. After: nothing of them goes on.
+  if (const auto whole = check_data(); !whole) return TaskFailed{whole.error()};
+  Event done = std::visit([this](const auto& t) { return run_task(t); }, task);
+  if (const auto whole = check_data(); !whole) return TaskFailed{whole.error()};
+  return done;
+}
+
+Result<void> Worker::check_data() const {
+  if (auto whole = train_.check_unchanged(); !whole) return whole;
+  return test_ != nullptr ? test_->check_unchanged() : Result<void>();
 }
 
 std::vector<ExampleView> Worker::examples_of(BatchIndex batch) const {

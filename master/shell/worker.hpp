@@ -41,9 +41,11 @@ class Worker {
   // Reads the input layer of the store's last checkpoint, unless volunteers hold it.
   Result<void> load(RunStore& store);
 
-  // Returns the event that answers the task; TaskFailed when the thread's rounding mode has
-  // changed.
+  // Returns the event that answers the task; TaskFailed when the thread's rounding mode or a data
+  // file has changed.
   Event run(const WorkerTask& task);
+  // An error once another program has changed a data file. Any thread.
+  [[nodiscard]] Result<void> check_data() const;
 
   // The first labelled examples of the last evaluation. To be called while no task runs.
   [[nodiscard]] const std::vector<JudgedExample>& judged() const { return judged_; }

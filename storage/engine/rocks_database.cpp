@@ -136,8 +136,10 @@ Result<void> RocksStore::check_room(std::uint64_t bytes) {
   const std::optional<std::uint64_t> free = free_bytes(folder_->reach());
   if (!free || *free >= needed) return {};
   return Error{ErrorCode::kDiskFull,
-               fmt::format("the disk of the store {} has {} MiB free, and {} MiB are needed", path_,
-                           *free / kMebibyte, (needed + kMebibyte - 1) / kMebibyte)};
+               fmt::format("the disk of the store {} has {} MiB free, and {} MiB are needed, {} of "
+                           "them as --disk-reserve: free some, or start with a smaller reserve",
+                           path_, *free / kMebibyte, (needed + kMebibyte - 1) / kMebibyte,
+                           writing_->reserve_bytes / kMebibyte)};
 }
 
 Result<std::string> RocksStore::snapshot() {

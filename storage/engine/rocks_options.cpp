@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 
 #include <cerrno>
 #include <cstdarg>
 #include <system_error>
+
+#include "common/os/files.hpp"
 
 namespace gleaner {
 namespace {
@@ -24,6 +27,30 @@ class NoLog : public rocksdb::Logger {
 
   void Logv(const char*, std::va_list) override {}
 };
+
+// RocksDB copies files where links are not supported, and knows that case by one errno alone. FAT
+// and SMB say EPERM.
+class PerhapsWithoutLinks : public rocksdb::FileSystemWrapper {
+ public:
+  using rocksdb::FileSystemWrapper::FileSystemWrapper;
+
+  const char* Name() const override { return "PerhapsWithoutLinks"; }
+
+  rocksdb::IOStatus LinkFile(const std::string& source, const std::string& target,
+                             const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* debug) override {
+    auto status = rocksdb::FileSystemWrapper::LinkFile(source, target, options, debug);
+    const bool is_refused = status.IsIOError() && !status.IsNoSpace();
+    return is_refused ? rocksdb::IOStatus::NotSupported(status.ToString()) : status;
+  }
+};
+
+// Outlives all databases, as the default one does.
+rocksdb::Env* environment() {
+  static const std::unique_ptr<rocksdb::Env> made = rocksdb::NewCompositeEnv(
+      std::make_shared<PerhapsWithoutLinks>(rocksdb::FileSystem::Default()));
+  return made.get();
+}
 
 rocksdb::ColumnFamilyOptions column_family_options(Table table,
                                                    const std::shared_ptr<rocksdb::Cache>& cache) {
@@ -65,6 +92,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> rocks_column_families() {
 
 rocksdb::DBOptions rocks_database_options() {
   rocksdb::DBOptions options;
+  options.env = environment();
   options.max_background_jobs = 2;
   // Written continuously in small steps, so that a sync finds little left to write.
   options.bytes_per_sync = kMebibyte;
@@ -98,9 +126,9 @@ Error rocks_error(const rocksdb::Status& status, const std::string& path, const 
   const std::string what = status.ToString();
   if (is_out_of_room(status)) {
     return {ErrorCode::kDiskFull,
-            fmt::format("there is no room on the disk for the store {} ({}): free some; nothing "
-                        "that was acknowledged is lost",
-                        path, what)};
+            fmt::format("there is no room on the disk for the store {} ({}): {}; nothing that was "
+                        "acknowledged is lost",
+                        path, what, os::room_remedy(status.IsNoSpace() ? ENOSPC : EDQUOT, path))};
   }
   if (status.IsMemoryLimit()) {
     return {ErrorCode::kResources,

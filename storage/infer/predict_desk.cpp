@@ -150,6 +150,9 @@ Result<std::optional<PredictDesk::Found>> PredictDesk::find_other(const std::str
     auto data = PredictData::open(data_folder_, (*run)->identity());
     if (!data && follows_) return data.error();
     found.data = data ? std::move(*data) : PredictData();
+    const WordModel* const words = found.data->words();
+    const std::string note = words == nullptr ? "" : words->dictionary_note(data_folder_);
+    if (!note.empty() && source_.log) source_.log(note);
   }
   if (!follows_) use({});  // two models need not fit memory
   auto opened = AnsweringModel::open(std::move(*run), options_);

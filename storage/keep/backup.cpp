@@ -31,8 +31,8 @@ Error backup_error(const Status& status, const std::string& folder, const char* 
   const std::string what = status.ToString();
   if (is_out_of_room(status)) {
     return {ErrorCode::kDiskFull,
-            fmt::format("there is no room on the disk for {} the backups in {}: free some", doing,
-                        folder)};
+            fmt::format("there is no room on the disk for {} the backups in {}: {}", doing, folder,
+                        os::room_remedy(status.IsNoSpace() ? ENOSPC : EDQUOT, folder))};
   }
   if (status.IsNotFound()) {
     return {ErrorCode::kNotFound, fmt::format("there is no such backup in {}: gleaner backup list "

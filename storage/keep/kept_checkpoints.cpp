@@ -68,9 +68,10 @@ Result<bool> copy_once(const fs::path& store, const fs::path& target) {
   }
   const ManifestState before = manifest_of(store);
   const auto take = [&](const std::string& name, bool is_link) {
-    if (is_link) {
-      fs::create_hard_link(store / name, target / name, error);
-    } else {
+    if (is_link) fs::create_hard_link(store / name, target / name, error);
+    // Not every file system has hard links.
+    if (!is_link || (error && error != std::errc::no_such_file_or_directory &&
+                     !is_out_of_room(error.value()))) {
       fs::copy_file(store / name, target / name, error);
     }
     return !error;

@@ -37,11 +37,7 @@ Result<RunIdentity> identity_of(const InitialModel& file) {
   return identity;
 }
 
-// FOLDER or FOLDER@NUMBER, where FOLDER holds backups; number 0 is the last backup.
-struct BackupWords {
-  std::string folder;
-  std::uint32_t number = 0;
-};
+}  // namespace
 
 std::optional<BackupWords> as_backup(const std::string& words) {
   if (holds_backups(words)) return BackupWords{words, 0};
@@ -53,8 +49,6 @@ std::optional<BackupWords> as_backup(const std::string& words) {
   if (parsed.ec != std::errc() || parsed.ptr != end || backup.number == 0) return std::nullopt;
   return backup;
 }
-
-}  // namespace
 
 bool is_model_file(const std::string& path) {
   std::error_code error;

@@ -1,7 +1,9 @@
 // Opens a run for reading from a store, a backup or a model file.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/result.hpp"
@@ -16,6 +18,14 @@ bool is_model_file(const std::string& path);
 // configuration and label counts. Weights are the model's to the bit; optimizer state, history and
 // accounts are not in a file.
 Result<std::unique_ptr<RunStore>> open_exported_run(const std::string& path);
+
+// FOLDER or FOLDER@NUMBER, where FOLDER holds backups; number 0 is the last backup.
+struct BackupWords {
+  std::string folder;
+  std::uint32_t number = 0;
+};
+
+std::optional<BackupWords> as_backup(const std::string& words);
 
 // Opens a store's folder for reading, or a backup without restoring it: FOLDER of the backups (the
 // last one) or FOLDER@NUMBER. Takes no lock and writes nothing.

@@ -35,7 +35,7 @@ class Browser:
                      "--disable-background-networking", "--disable-component-update"]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             arguments.append("--no-sandbox")  # Chromium refuses root otherwise
-        capabilities = {"browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"},
+        capabilities = {"browserName": "chrome", "acceptInsecureCerts": True, "goog:loggingPrefs": {"browser": "ALL"},
                         "goog:chromeOptions": {"args": arguments}}
         made = self._call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
         self.session = f"/session/{made['sessionId']}"

@@ -5,6 +5,8 @@
 // contains TEXT fail with that errno; NUMBER 0: they wait until it no longer does.
 // GLEANER_FAULT_ECHO is a descriptor: after each flush of text to standard output the program waits for a byte from it.
 // GLEANER_FAULT_THREADS: this many threads can be started, and no more.
+// GLEANER_FAULT_LINKS: no file gets a second name, and none is moved on a condition, as on FAT or SMB; all
+// files show the mode 0755, and none takes another.
 // GLEANER_FAULT_CLOCK: wall time leaps ten years forth or back whenever it is read.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,6 +18,7 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -101,4 +104,41 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   const char* most = getenv("GLEANER_FAULT_THREADS");
   if (most != NULL && atomic_fetch_add(&started, 1) >= atoi(most)) return EAGAIN;
   return next(thread, attributes, begin, given);
+}
+
+static int refuses_links(int number) {
+  errno = number;
+  return getenv("GLEANER_FAULT_LINKS") != NULL;
+}
+
+int link(const char* from, const char* to) {
+  static int (*next)(const char*, const char*);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "link");
+  return refuses_links(EPERM) ? -1 : next(from, to);
+}
+
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) {
+  static int (*next)(int, const char*, int, const char*, int);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "linkat");
+  return refuses_links(EPERM) ? -1 : next(from_folder, from, to_folder, to, flags);
+}
+
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  static int (*next)(int, const char*, int, const char*, unsigned);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "renameat2");
+  return flags != 0 && refuses_links(EINVAL) ? -1 : next(from_folder, from, to_folder, to, flags);
+}
+
+int fchmod(int file, mode_t mode) {
+  static int (*next)(int, mode_t);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "fchmod");
+  return mode % 01000 != 0755 && mode % 01000 != 0644 && refuses_links(EPERM) ? -1 : next(file, mode);
+}
+
+int fstat(int file, struct stat* facts) {
+  static int (*next)(int, struct stat*);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "fstat");
+  const int outcome = next(file, facts);
+  if (getenv("GLEANER_FAULT_LINKS") != NULL) facts->st_mode |= 0755;
+  return outcome;
 }

@@ -201,14 +201,22 @@ class Page(PageCase):
 
     def test_strangers_read_nothing_and_change_nothing(self):
         master, port, _ = self.start()
-        for headers in ({"Host": "evil.example"}, {"Host": f"evil.example:{port}"},
-                        {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
             for path in ("/", "/api/v1/run", "/api/v1/events", "/metrics", "/healthz"):
                 status, _, body = ask(port, path, headers)
                 self.assertEqual(status, 403)
                 self.assertNotIn("batch", body)
-        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+        # Under another name, and through a proxy, nobody is on this machine.
+        for headers in ({"Host": "evil.example"}, {"Host": f"evil.example:{port}"}, {"X-Forwarded-For": "127.0.0.1"},
+                        {"Via": "1.1 proxy"}, {"Forwarded": "for=127.0.0.1"}):
+            for path in ("/api/v1/run", "/api/v1/events", "/metrics", "/api/v1/join"):
+                status, _, body = ask(port, path, headers)
+                self.assertEqual(status, 401)
+                self.assertNotIn("batch", body)
+        for method in ("POST", "PUT", "DELETE", "PATCH"):
             self.assertEqual(ask(port, "/api/v1/run", method=method)[0], 405)
+        status, headers, _ = ask(port, "/api/v1/run", method="OPTIONS")
+        self.assertEqual((status, headers["Allow"]), (204, "GET, HEAD, OPTIONS"))
         status, headers, _ = ask(port, "/")
         self.assertEqual(status, 200)
         self.assertIn("default-src 'none'", headers["Content-Security-Policy"])

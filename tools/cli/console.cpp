@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "common/console/terminal.hpp"
+#include "tools/cli/report.hpp"
 
 namespace gleaner {
 namespace {
@@ -41,7 +42,7 @@ TextOptions ReadFlags::text_options() const {
 }
 
 int report(const Result<void>& result) {
-  if (result.ok()) return 0;
+  if (result.ok() || is_reader_lost(result)) return 0;
   std::fprintf(stderr, "gleaner: %s\n", result.error().message.c_str());
   return exit_status_of(result.error().code);
 }

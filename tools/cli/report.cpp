@@ -267,8 +267,14 @@ std::string bar(double share, std::size_t width, TextStyle style) {
 Result<void> print_out(const std::string& text) {
   const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
   if (written == text.size() && std::fflush(stdout) == 0) return {};
+  if (errno == EPIPE) return Error{ErrorCode::kReaderLost, "nobody reads the output any more"};
   return Error{ErrorCode::kIo, fmt::format("the output cannot be written: {}",
                                            std::generic_category().message(errno))};
+}
+
+void print_error(const std::string& line) {
+  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fflush(stderr);
 }
 
 }  // namespace gleaner

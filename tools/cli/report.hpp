@@ -119,7 +119,16 @@ Result<void> print_done(bool is_json, std::string_view verb, std::string_view su
 // A bar of `share` of `width` columns.
 std::string bar(double share, std::size_t width, TextStyle style);
 
-// Prints `text` to stdout at once; kIo when it cannot be written.
+// Prints `text` to stdout at once; kIo when it cannot be written, kReaderLost when its reader has
+// gone.
 Result<void> print_out(const std::string& text);
+
+// A reader that has read enough is no failure.
+inline bool is_reader_lost(const Result<void>& printed) {
+  return !printed && printed.error().code == ErrorCode::kReaderLost;
+}
+
+// Prints a line to stderr if it can be written.
+void print_error(const std::string& line);
 
 }  // namespace gleaner

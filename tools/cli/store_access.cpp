@@ -52,8 +52,8 @@ Result<void> name_folder(Result<void> result, const std::string& folder) {
 }
 
 int report_on_store(const Result<void>& result) {
-  if (result) return 0;
-  fmt::print(stderr, "gleaner: {}\n", result.error().message);
+  if (result || is_reader_lost(result)) return 0;
+  print_error("gleaner: " + result.error().message);
   return static_cast<int>(exit_status_of(result.error().code));
 }
 

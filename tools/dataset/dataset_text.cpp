@@ -354,6 +354,9 @@ Result<void> make_file(const ConvertFlags& flags) {
   if (!guarded) return guarded;
   Result<WordModel> model = load_word_model(flags.text.vocabulary);
   if (!model) return model.error();
+  if (const auto note = model->dictionary_note(flags.text.vocabulary); !note.empty()) {
+    print_error("gleaner: " + note);
+  }
   Result<Vocabulary> labels = load_numbered_names(paths_in(flags.text.vocabulary).labels);
   if (!labels) return labels.error();
   const TextFields fields = fields_for(flags, *model);

@@ -10,6 +10,7 @@
 #include "common/console/terminal.hpp"
 #include "common/time.hpp"
 #include "storage/keep/backup.hpp"
+#include "storage/keep/open_to_read.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
@@ -108,6 +109,10 @@ Result<void> restore_backup(const BackupFolder& backups, const Flags& flags) {
 
 int run(const std::shared_ptr<Flags>& flags,
         const std::function<Result<void>(const BackupFolder&, const Flags&)>& action) {
+  if (const auto named = as_backup(flags->folder); named && named->number != 0) {
+    flags->folder = named->folder;
+    flags->number = named->number;
+  }
   const auto backups = BackupFolder::open(flags->folder, BackupAccess::kRead);
   return report_on_store(backups ? action(**backups, *flags) : Result<void>(backups.error()));
 }

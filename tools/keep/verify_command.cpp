@@ -7,12 +7,15 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "common/result.hpp"
 #include "common/train/kernels.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/keep/backup.hpp"
+#include "storage/keep/open_to_read.hpp"
 #include "storage/keep/store_check.hpp"
 #include "storage/keep/store_repair.hpp"
 #include "tools/cli/console.hpp"
@@ -124,32 +127,44 @@ struct RepairFlags {
   bool json = false;
 };
 
-// Puts the backup into `folder`, where it can be read like any store.
-Result<std::unique_ptr<Store>> unpack_backup(const RepairFlags& flags, const std::string& folder) {
-  const auto backups = BackupFolder::open(flags.backups, BackupAccess::kRead);
-  if (!backups) return backups.error();
-  std::uint32_t number = flags.number;
-  const std::vector<Backup> all = (*backups)->list();
-  if (number == 0 && !all.empty()) number = all.back().number;
-  ProgressLine progress("Reading the backup:");
-  auto restored = (*backups)->restore(
-      number, folder, true, [&](std::uint64_t bytes) { progress.show(bytes, 0, "bytes"); });
-  if (!restored) return restored.error();
-  return open_rocks_store(folder, OpenMode::kReadOnly);
+Result<RepairOutcome> repair_with(const BackupFolder& backups, std::uint32_t number, Store& damaged,
+                                  const std::string& target) {
+  std::error_code error;
+  std::filesystem::remove_all(target, error);
+  auto backup = backups.open_store(number);
+  if (!backup) return backup.error();
+  auto written = open_rocks_store(target, OpenMode::kReadWrite);
+  if (!written) return written.error();
+  return repair_store(damaged, **backup, **written);
 }
 
-Result<RepairOutcome> repair_into_target(const RepairFlags& flags) {
+// Tries the backups from the last on; if none has all that is damaged, the first outcome counts.
+Result<RepairOutcome> repair_into_target(RepairFlags& flags) {
   auto damaged = open_rocks_store(flags.store, OpenMode::kReadOnly);
   if (!damaged) {
     return Error{damaged.error().code,
                  damaged.error().message + "; a store that does not open cannot be repaired"};
   }
-  const ScratchFolder unpacked(flags.target + ".backup");
-  auto backup = unpack_backup(flags, unpacked.path());
-  if (!backup) return backup.error();
-  auto target = open_rocks_store(flags.target, OpenMode::kReadWrite);
-  if (!target) return target.error();
-  return repair_store(**damaged, **backup, **target);
+  if (const auto named = as_backup(flags.backups); named && named->number != 0) {
+    flags = {flags.store, named->folder, flags.target, named->number, flags.json};
+  }
+  const auto backups = BackupFolder::open(flags.backups, BackupAccess::kRead);
+  if (!backups) return backups.error();
+  const auto chosen = (*backups)->choose(flags.number);
+  if (!chosen) return chosen.error();
+  std::vector<Backup> all = (*backups)->list();
+  if (flags.number != 0) all = {*chosen};
+  std::optional<Result<RepairOutcome>> best;
+  for (auto backup = all.rbegin(); backup != all.rend(); ++backup) {
+    auto outcome = repair_with(**backups, backup->number, **damaged, flags.target);
+    const bool is_whole = outcome && outcome->lost.empty();
+    if (is_whole || !best || (!*best && outcome)) {
+      flags.number = backup->number;
+      best = std::move(outcome);
+    }
+    if (is_whole) break;
+  }
+  return std::move(*best);
 }
 
 Report report_of(const RepairOutcome& outcome, const Findings& left, const RepairFlags& flags) {
@@ -169,13 +184,14 @@ Report report_of(const RepairOutcome& outcome, const Findings& left, const Repai
   report.section("", "");
   if (is_whole) {
     report.fact("target", "repaired store", cell_text(flags.target));
+    report.fact("backup", "with backup", cell_count(flags.number));
     report.text(fmt::format("  {} is as it was. With the master stopped, put {} in its place.\n",
                             flags.store, flags.target));
   } else {
     report.text(
-        fmt::format("  This checkpoint cannot be had back. `gleaner restore {} {} --force` "
+        fmt::format("  No backup has what this checkpoint lost. `gleaner restore {}@{} {} --force` "
                     "goes back to the backup's.\n",
-                    flags.backups, flags.store));
+                    flags.backups, flags.number, flags.store));
   }
   return report;
 }
@@ -252,7 +268,8 @@ void add_repair(CLI::App& app, int& exit_status) {
   verb.add_option("store", flags->store, "the damaged store, which is only read")->required();
   verb.add_option("--from", flags->backups, "folder that gleaner-master was given as --backup")
       ->required();
-  verb.add_option("--backup", flags->number, "number of the backup; else the last one");
+  verb.add_option("--backup", flags->number,
+                  "number of the only one to use (as DIR@N); else each, from the last");
   verb.add_option("--to", flags->target,
                   "folder for the repaired store (otherwise STORE.repaired)");
   verb.add_flag("--json", flags->json, "one JSON object");
@@ -264,7 +281,7 @@ void add_repair(CLI::App& app, int& exit_status) {
                   "again.\n\n"
                   "Examples:\n"
                   "  gleaner repair run1 --from backups1\n"
-                  "  gleaner repair run1 --from backups1 --backup 3 --to run1.new\n\n") +
+                  "  gleaner repair run1 --from backups1@3 --to run1.new\n\n") +
       kStoreExitCodes + "\nDamage that cannot be repaired is 4.");
   verb.callback([flags, &exit_status] { exit_status = repair(*flags); });
 }

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/console/terminal.hpp"
 #include "common/counter_random.hpp"
 #include "common/data/open_or_pack.hpp"
+#include "common/machine_facts.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/time.hpp"
 #include "master/shell/worker.hpp"
@@ -190,8 +190,7 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   outcome.checkpoint = *target;
   const RunPlan plan(identity.model);
   outcome.batches = plan.round_begin(outcome.checkpoint) - plan.round_begin(outcome.base);
-  ThreadPool pool(request.threads != 0 ? request.threads
-                                       : std::max(1U, std::thread::hardware_concurrency()));
+  ThreadPool pool(request.threads != 0 ? request.threads : machine_facts().cores);
   const Instant started = monotonic_now();
   {
     ProgressLine progress("Training again:");

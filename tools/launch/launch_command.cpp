@@ -278,8 +278,8 @@ Result<void> run(LaunchFlags& flags) {
 }
 
 int exit_status_of(const Result<void>& done) {
-  if (done) return static_cast<int>(ExitCode::kOk);
-  fmt::print(stderr, "gleaner launch: {}\n", done.error().message);
+  if (done || is_reader_lost(done)) return static_cast<int>(ExitCode::kOk);
+  print_error("gleaner launch: " + done.error().message);
   return static_cast<int>(done.error().code == ErrorCode::kInvalidArgument ? ExitCode::kUsage
                                                                            : ExitCode::kFailure);
 }

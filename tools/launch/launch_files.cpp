@@ -59,6 +59,7 @@ Values values_of(const Launch& launch) {
       {"line_name", launch.line_file.substr(launch.line_file.rfind('/') + 1)},
       {"insecure", launch.is_insecure ? " --insecure" : ""},
       {"config_file", launch.config_file},
+      {"config_folder", launch.config_file.substr(0, launch.config_file.rfind('/') + 1)},
       {"config_text", launch.config_text},
       {"port", std::to_string(launch.port)},
       {"partition", launch.partition},

@@ -48,8 +48,7 @@ void add_progress(Report& report, const RunStatus& s) {
   report.fact("epoch", "epoch", {p.epoch, part_of(std::min(p.epoch + 1, p.epochs), p.epochs)});
   report.fact("examples_per_second", "examples/s", cell_measured(p.examples_per_second, 0));
   report.fact("eta_seconds", "time left", cell_duration(p.eta_seconds));
-  report.fact("staleness", "staleness",
-              {p.staleness, counted(p.staleness, "batch") + (p.staleness == 1 ? "" : "es")});
+  report.fact("staleness", "staleness", {p.staleness, counted(p.staleness, "batch")});
   report.fact("loss", "loss", cell_measured(p.loss, 4));
   report.fact("active", "active neurons", cell_measured(p.active, 1));
   report.fact("p_at_1", "P@1", cell_measured_share(p.precision.at_1()));

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "common/limits.hpp"
+#include "common/machine_facts.hpp"
 #include "common/os/process.hpp"
 #include "master/config/config.hpp"
 #include "master/recipe_chosen.hpp"
@@ -70,7 +71,7 @@ Result<StepCosts> measure_costs(const RunData& data, const PlanInput& input, dou
   auto run = RunStore::create_or_open(std::make_unique<MemoryStore>(), identity, data.label_counts,
                                       data.wide_start ? data.wide_start->rows() : InitialRows());
   if (!run) return run.error();
-  ThreadPool pool(os::usable_cores());
+  ThreadPool pool(machine_facts().cores);
   BatchIndex done = 0;
   const auto first = std::min<BatchIndex>(kWarmUpBatches, identity.model.round_batches / 2);
   double begin = os::processor_seconds(), end = begin;
@@ -145,7 +146,7 @@ Result<void> run_plan(PlanFlags& flags) {
   if (flags.core_speed > 0) {
     costs.visit = 1 / (flags.core_speed * plan->active);
   } else if (data->train) {
-    fmt::print(stderr, "measuring this machine\n");
+    print_error("measuring this machine");
     const auto measured = measure_costs(*data, input, plan->active);
     if (!measured) return measured.error();
     costs = *measured;

@@ -19,6 +19,7 @@
 #include "storage/infer/predict_data.hpp"
 #include "storage/infer/prediction.hpp"
 #include "storage/keep/model_rows.hpp"
+#include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/cli/verbs.hpp"
 #include "tools/dataset/dataset_command.hpp"
@@ -129,12 +130,8 @@ Result<Source> open_texts(const PredictFlags& flags, const RunIdentity& run,
                              "and for models that carry the words of one (gleaner export --data)",
                              flags.text)};
   }
-  if (!data->words()->icu.empty() && data->words()->icu != icu_version()) {
-    fmt::print(
-        stderr,
-        "gleaner: {} was made with the dictionaries of ICU {}, and these are of ICU {}: words "
-        "of scripts without spaces may differ\n",
-        flags.text, data->words()->icu, icu_version());
+  if (const auto note = data->words()->dictionary_note(flags.text); !note.empty()) {
+    print_error("gleaner: " + note);
   }
   auto points = PredictExamples::open_texts(flags.input.empty() ? kStandardInput : flags.input,
                                             *data->words(), std::move(before_wait));

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "common/counter_random.hpp"
 #include "common/data/open_or_pack.hpp"
+#include "common/machine_facts.hpp"
 #include "common/order_statistics.hpp"
 
 namespace gleaner {
@@ -85,7 +85,7 @@ bool PredictExamples::is_normalised() const {
 
 AnsweringOptions asking_options(unsigned threads, std::uint32_t candidates) {
   AnsweringOptions options;
-  options.threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  options.threads = threads > 0 ? threads : machine_facts().cores;
   options.candidates = candidates;
   options.reads_all_first = false;
   return options;

@@ -86,6 +86,7 @@ HttpHandler handler_of(PredictApi& api, RunHistories& histories, const ServeAcce
   };
   handler.next_piece = [](StreamPosition& /*position*/) { return SharedText(); };
   api.handle_posts(handler);
+  handler.is_for_other_origins = access.reach() == HttpReach::kAnyName;
   handler.post = [&access, predict = std::move(handler.post)](HttpPost post) {
     if (!access.admits(post.page_key)) return post.answer(must_show_token());
     predict(std::move(post));
@@ -108,7 +109,7 @@ bool has_terminal() {
 
 // SIGHUP asks for a look at model and token; where a terminal has just been closed, it is the end.
 void wait_for_end(const sigset_t& signals, const std::function<void()>& reload) {
-  const bool is_on_terminal = has_terminal();
+  const bool is_on_terminal = has_terminal() && !os::ignores_hangup();
   for (int signal = 0; sigwait(&signals, &signal) == 0 && signal == SIGHUP;) {
     if (is_on_terminal && !has_terminal()) return;
     reload();
@@ -136,7 +137,7 @@ Result<void> serve(const ServeFlags& flags) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   const std::string& store = flags.stores.front();
   const auto log = [&store](const std::string& what) {
-    fmt::print(stderr, "gleaner: {}: {}\n", store, what);
+    print_error(fmt::format("gleaner: {}: {}", store, what));
   };
   const PredictDesk::Source source{[&store] { return open_run_to_read(store); },
                                    [&store] { return files_state(store); }, log};
@@ -154,7 +155,7 @@ Result<void> serve(const ServeFlags& flags) {
   const auto said = print_done(
       flags.json, "serve", store, {{"url", url}, {"checkpoint", checkpoint}},
       fmt::format("Checkpoint {} of {} answers at {} (Ctrl-C ends it).\n", checkpoint, store, url));
-  if (!said) return said;
+  if (!said && !is_reader_lost(said)) return said;
   std::fflush(stdout);
   wait_for_end(signals, [&] {
     if (auto read = (*access)->reload(); !read) log(read.error().message);

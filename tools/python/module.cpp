@@ -108,14 +108,24 @@ Texts names_of(const NameTable& names) {
   return list;
 }
 
+// A warning of Python's, which its user may turn into an exception.
+void warn_of_dictionaries(const WordModel* words, const std::string& source) {
+  const std::string note = words == nullptr ? "" : words->dictionary_note(source);
+  if (!note.empty() && PyErr_WarnEx(PyExc_UserWarning, note.c_str(), 1) != 0) {
+    throw py::error_already_set();
+  }
+}
+
 void define_model(py::module_& module) {
   using Model = LoadedModel;
   py::class_<Model>(module, "LoadedModel")
-      .def_static(
-          "open",
-          [](const std::string& path, const std::string& data, unsigned threads) {
-            return or_raise(without_interpreter([&] { return Model::open(path, data, threads); }));
-          })
+      .def_static("open",
+                  [](const std::string& path, const std::string& data, unsigned threads) {
+                    auto model = or_raise(
+                        without_interpreter([&] { return Model::open(path, data, threads); }));
+                    warn_of_dictionaries(model->data().words(), data.empty() ? path : data);
+                    return model;
+                  })
       .def("points", [](const Model& self,
                         const Texts& texts) { return points_of(*self.data().words(), texts); })
       .def("best",

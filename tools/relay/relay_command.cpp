@@ -3,8 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <asio/io_context.hpp>
-#include <asio/signal_set.hpp>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -16,6 +14,7 @@
 #include "common/net/connect.hpp"
 #include "common/net/io_clock_and_threads.hpp"
 #include "common/net/lobby.hpp"
+#include "common/net/stop_signals.hpp"
 #include "common/net/tcp_link.hpp"
 #include "common/net/tls_context.hpp"
 #include "common/os/process.hpp"
@@ -57,8 +56,8 @@ struct RelayFlags {
 };
 
 void say(LogLevel level, const std::string& text) {
-  fmt::print(stderr, "gleaner relay: {}{}\n", level >= LogLevel::kWarning ? "warning: " : "", text);
-  std::fflush(stderr);
+  print_error(
+      fmt::format("gleaner relay: {}{}", level >= LogLevel::kWarning ? "warning: " : "", text));
 }
 
 // The address in the line itself, or in the file that holds it.
@@ -79,7 +78,7 @@ class RelayProgram {
                [](const std::string& task, const std::string& what) {
                  say(LogLevel::kError, task + ": " + what);
                }),
-        signals_(io_, SIGINT, SIGTERM),
+        signals_(io_),
         clock_(io_) {}
 
   Result<void> run() {
@@ -140,7 +139,7 @@ class RelayProgram {
     const std::string line = join->address + (master_.secure ? "" : " --insecure");
     auto printed = print_done(flags_.json, "relay", to_text(master_.where), {{"join", line}},
                               "gleaner-volunteer " + line + "\n");
-    if (!printed) return printed;
+    if (!printed && !is_reader_lost(printed)) return printed;
     std::fflush(stdout);
     if (!host.remark.empty()) say(host.level, host.remark);
     return {};
@@ -203,7 +202,7 @@ class RelayProgram {
   std::unique_ptr<Gate> gate_;
   std::optional<TlsContext> tls_;  // outlives the links
   TaskGroup tasks_;
-  asio::signal_set signals_;
+  StopSignals signals_;
   IoClock clock_;
   std::optional<asio::ip::tcp::acceptor> acceptor_;
   std::optional<Lobby> lobby_;

@@ -13,12 +13,13 @@
 
 namespace gleaner::volunteer {
 
-// Where a volunteer tries to listen, first to last: the given path; otherwise the folder that
-// systemd made for the service, the user's runtime folder, the cache folder. Empty when all are
-// unknown. Windows: the given path, otherwise a pipe named after the user.
+// Where a volunteer listens: the given path; otherwise in its cache folder, and in a folder of the
+// user, where the first volunteer listens for all: that which systemd made for the service, that of
+// the session, one in /tmp. Windows: the given path, otherwise a pipe named after the user.
 std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder);
 
-// Where a client asks, first to last: the same paths, then the path of the machine's service.
+// Where a client asks, first to last: the given path, or in the cache folder, or else in the user's
+// folder and at the path of the machine's service.
 std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder);
 
 // A connection for several requests.

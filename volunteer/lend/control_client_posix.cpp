@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 namespace gleaner::volunteer {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr timeval kPatience{5, 0};
 constexpr char kSocketName[] = "control";
 // The folder that systemd makes for gleaner-volunteer.service, also within a user's runtime folder.
@@ -24,28 +27,49 @@ Error failure(const std::string& what) {
   return {ErrorCode::kIo, fmt::format("{}: {}", what, std::generic_category().message(code))};
 }
 
+// The folder of a user without a session: of root, cron, a container. Empty if somebody else might
+// have made it.
+std::string own_temporary_folder() {
+  const std::string folder = fmt::format("/tmp/{}-{}", kFolderName, ::geteuid());
+  (void)::mkdir(folder.c_str(), 0700);
+
+  struct stat facts {};
+
+  const bool is_own = ::lstat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) &&
+                      facts.st_uid == ::geteuid() && (facts.st_mode & 077u) == 0;
+  return is_own ? folder : "";
+}
+
 }  // namespace
 
 std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder) {
   if (!given.empty()) return {given};
   std::vector<std::string> paths;
-  const auto add = [&](const char* folder, const char* within = "") {
-    if (folder != nullptr && *folder != '\0') {
-      paths.push_back((std::filesystem::path(folder) / within / kSocketName).string());
-    }
-  };
+  if (!cache_folder.empty()) paths.push_back(fs::path(cache_folder) / kSocketName);
   // NOLINTBEGIN(concurrency-mt-unsafe): at the start there is one thread
-  add(std::getenv("RUNTIME_DIRECTORY"));
-  add(std::getenv("XDG_RUNTIME_DIR"), kFolderName);
+  const char* const of_service = std::getenv("RUNTIME_DIRECTORY");
+  const char* const of_session = std::getenv("XDG_RUNTIME_DIR");
   // NOLINTEND(concurrency-mt-unsafe)
-  add(cache_folder.c_str());
+  // Programs of one user may have the session's variable or, started over ssh, not have it.
+  const std::string session = of_session != nullptr && *of_session != '\0'
+                                  ? of_session
+                                  : fmt::format("/run/user/{}", ::geteuid());
+  if (of_service != nullptr && *of_service != '\0') {
+    paths.push_back(fs::path(of_service) / kSocketName);
+  } else if (::access(session.c_str(), W_OK | X_OK) == 0) {
+    paths.push_back(fs::path(session) / kFolderName / kSocketName);
+  } else if (const std::string folder = own_temporary_folder(); !folder.empty()) {
+    paths.push_back(fs::path(folder) / kSocketName);
+  }
   return paths;
 }
 
 std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder) {
   std::vector<std::string> paths = control_paths(given, cache_folder);
-  if (given.empty()) {
-    paths.push_back((std::filesystem::path("/run") / kFolderName / kSocketName).string());
+  if (given.empty() && cache_folder.empty()) {
+    paths.push_back(fs::path("/run") / kFolderName / kSocketName);
+  } else {
+    paths.resize(1);  // no other volunteer may answer
   }
   return paths;
 }

@@ -65,16 +65,26 @@ struct Done {
 
 }  // namespace
 
-std::vector<std::string> control_paths(const std::string& given,
-                                       const std::string& /*cache_folder*/) {
+std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder) {
   if (!given.empty()) return {given};
   const char* user = std::getenv("USERNAME");  // NOLINT(concurrency-mt-unsafe): one thread
-  return {fmt::format("{}gleaner-volunteer-{}", kPipes, user == nullptr ? "" : user)};
+  const std::string of_user =
+      fmt::format("{}gleaner-volunteer-{}", kPipes, user == nullptr ? "" : user);
+  if (cache_folder.empty()) return {of_user};
+  std::error_code error;
+  std::string folder = std::filesystem::absolute(cache_folder, error).string();
+  std::ranges::replace_if(
+      folder, [](char c) { return c == '\\' || c == '/' || c == ':'; }, '-');
+  return {of_user + "-" + folder, of_user};
 }
 
 std::vector<std::string> paths_to_ask(const std::string& given, const std::string& cache_folder) {
   std::vector<std::string> paths = control_paths(given, cache_folder);
-  if (given.empty()) paths.push_back(std::string(kPipes) + "gleaner-volunteer");
+  if (given.empty() && cache_folder.empty()) {
+    paths.push_back(std::string(kPipes) + "gleaner-volunteer");
+  } else {
+    paths.resize(1);  // no other volunteer may answer
+  }
   return paths;
 }
 

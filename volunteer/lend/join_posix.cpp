@@ -89,13 +89,17 @@ Result<std::string> leave(const std::string& file, const JoinPlace& place) {
   std::error_code error;
   const bool was_there = std::filesystem::remove(file, error);
   if (error) return Error{ErrorCode::kIo, file + ": " + error.message()};
-  return fmt::format(
-      "{}{}\n",
-      has_service ? fmt::format("{} has handed over what it held, is stopped, and "
-                                "starts no more.\n",
-                                kUnit)
-                  : std::string(),
-      was_there ? "The line in " + file + " is deleted." : "There was no line in " + file + ".");
+  if (!was_there) {
+    return Error{ErrorCode::kNotFound,
+                 "this machine was not lent: there is no line in " + file +
+                     (has_service ? std::string("; ") + kUnit + " is stopped all the same" : "")};
+  }
+  return fmt::format("{}The line in {} is deleted.\n",
+                     has_service ? fmt::format("{} has handed over what it held, is stopped, and "
+                                               "starts no more.\n",
+                                               kUnit)
+                                 : std::string(),
+                     file);
 }
 
 int run_as_started(std::vector<std::string> arguments,

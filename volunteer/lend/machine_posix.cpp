@@ -33,13 +33,25 @@ std::optional<bool> Machine::on_battery() const {
 
 std::optional<double> Machine::celsius() const {
   constexpr double kSane = 200;
+  // Disks and network cards have sensors with other limits.
+  constexpr const char* kProcessors[] = {"k10temp", "zenpower", "coretemp", "cpu_thermal"};
   std::optional<double> hottest;
-  for (const auto& zone : entries_of(root_ + "/sys/class/thermal")) {
-    if (!zone.filename().string().starts_with("thermal_zone")) continue;
-    const auto text = read_text_file(zone.string() + "/temp");
+  const auto read = [&](const std::filesystem::path& path) {
+    const auto text = read_text_file(path.string());
     const auto millidegrees = text ? number_after(*text, "") : std::nullopt;
-    if (!millidegrees || *millidegrees <= 0 || *millidegrees > kSane * 1000) continue;
+    if (!millidegrees || *millidegrees <= 0 || *millidegrees > kSane * 1000) return;
     hottest = std::max(hottest.value_or(0), *millidegrees / 1000);
+  };
+  for (const auto& zone : entries_of(root_ + "/sys/class/thermal")) {
+    if (zone.filename().string().starts_with("thermal_zone")) read(zone / "temp");
+  }
+  for (const auto& chip : entries_of(root_ + "/sys/class/hwmon")) {
+    const std::string name = read_text_file((chip / "name").string()).value_or("");
+    if (std::ranges::find(kProcessors, name) == std::end(kProcessors)) continue;
+    for (const auto& file : entries_of(chip.string())) {
+      const std::string sensor = file.filename().string();
+      if (sensor.starts_with("temp") && sensor.ends_with("_input")) read(file);
+    }
   }
   return hottest;
 }

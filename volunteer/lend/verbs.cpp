@@ -59,7 +59,9 @@ std::optional<std::string> read_flags(const std::vector<std::string>& arguments,
       // "2 hours" is two words. A pasted command is several.
       flags.operand += (flags.operand.empty() ? "" : " ") + argument;
     } else {
-      return fmt::format("{} takes no '{}'", flags.verb, argument);
+      const bool is_time = flags.verb == "pause" && parse_duration(argument);
+      return fmt::format("{} takes no '{}'{}", flags.verb, argument,
+                         is_time ? "; did you mean snooze " + argument + "?" : "");
     }
   }
   return std::nullopt;
@@ -76,7 +78,11 @@ std::optional<ExitCode> fail_if_meant(const std::string& word) {
   if (word.starts_with('-') || word.find(':') != std::string::npos) return std::nullopt;
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
-  const std::string meant = did_you_mean(word, names);
+  std::string meant = did_you_mean(word, names);
+  if (word == "stop" || word == "quit" || word == "end") meant = "; did you mean 'finish'?";
+  if (word == "limit" || word == "set") {
+    meant = ": limits are flags of its start, such as --threads, --memory and --limit-up";
+  }
   if (meant.empty()) return std::nullopt;
   return fail(fmt::format("there is no verb '{}'{}", word, meant), ExitCode::kUsage);
 }
@@ -93,57 +99,6 @@ Result<std::string> ask_first(const Flags& flags, const std::string& request) {
                "no volunteer answers: " + tried +
                    ". Give the --control PATH or --cache DIR of the volunteer; only root or an "
                    "administrator can ask the service"};
-}
-
-std::string ago(const Json& seconds) {
-  return seconds.is_number() ? fmt::format("{:.0f} s ago", seconds.get<double>()) : "cannot tell";
-}
-
-std::string mebibytes(const Json& bytes) {
-  return fmt::format("{:.1f} MiB", bytes.get<double>() / (1 << 20));
-}
-
-// Null stands for unknown.
-std::string known(const Json& value, const char* if_true, const char* if_false,
-                  const char* if_null) {
-  return value.is_null() ? if_null : value.get<bool>() ? if_true : if_false;
-}
-
-std::string table(const Json& status) {
-  std::string text = status.at("sentence").get<std::string>() + ".\n\n";
-  const auto row = [&](const std::string& name, const std::string& value) {
-    text += fmt::format("  {:<16}{}\n", name, value);
-  };
-  const Json& verdict = status.at("verdict");
-  row("master", status.at("master").get<std::string>());
-  const std::string run = status.at("run_name").get<std::string>();
-  const std::string purpose = status.at("purpose").get<std::string>();
-  if (!run.empty()) row("run", run + (purpose.empty() ? "" : ": " + purpose));
-  row("shards", fmt::format("{}, {} of memory", status.at("shards").size(),
-                            mebibytes(status.at("held_bytes"))));
-  row("when", status.at("when").get<std::string>());
-  if (!verdict.at("works").get<bool>()) {
-    const Json& until = verdict.at("until_seconds");
-    row("until",
-        verdict.at("ends").get<std::string>() +
-            (until.is_number() ? fmt::format(" (in {:.0f} s at the earliest)", until.get<double>())
-                               : ""));
-  }
-  const Json& today = status.at("today");
-  row("today",
-      fmt::format("{} examples, {} sent, {} received", today.at("examples").get<std::uint64_t>(),
-                  mebibytes(today.at("up_bytes")), mebibytes(today.at("down_bytes"))));
-  for (const Json& use : status.at("uses")) {
-    row("use", fmt::format("{}: {} ({})", use.at("source").get<std::string>(),
-                           ago(use.at("seconds_ago")), use.at("detail").get<std::string>()));
-  }
-  const Json& page = status.at("page");
-  if (page.is_string()) row("page", page.get<std::string>());
-  const Json& machine = status.at("machine");
-  row("power", known(machine.at("on_battery"), "battery", "mains", "no battery is known"));
-  row("network", known(machine.at("metered"), "metered", "not metered",
-                       "unknown, which counts as not metered"));
-  return text;
 }
 
 }  // namespace
@@ -171,15 +126,6 @@ std::string verbs_help() {
   std::string text;
   for (const Verb& verb : kVerbs) text += fmt::format("  {:<16}{}\n", verb.name, verb.doc);
   return text;
-}
-
-std::string status_table(const std::string& answer) {
-  const Json status = Json::parse(answer, nullptr, false);
-  try {
-    return table(status);
-  } catch (const Json::exception&) {
-    return answer + "\n";  // a volunteer of another version
-  }
 }
 
 std::vector<std::string> without_pasted_name(std::vector<std::string> arguments) {
@@ -211,7 +157,7 @@ std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, cons
     return ExitCode::kOk;
   }
   if (flags.verb == "session-helper") {
-    const Error ended = help_session(control_paths(flags.control, flags.cache));
+    const Error ended = help_session(paths_to_ask(flags.control, flags.cache));
     return fail(ended.message, ExitCode::kFailure);
   }
   Json request = {{"verb", flags.verb}};

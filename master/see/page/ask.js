@@ -55,8 +55,8 @@ export async function follow(path, take, lost) {
 // Links to files of the server: a browser that follows one by itself shows no key.
 document.addEventListener("click", async (event) => {
   const link = event.target.closest("a[download]");
-  if (key === "" || !link?.getAttribute("href").startsWith("/")) return;
+  if (key === "" || !link?.getAttribute("href").startsWith("api/")) return;
   event.preventDefault();
-  const answer = await ask(link.pathname);
+  const answer = await ask(link.href);
   if (answer.ok) save(await answer.blob(), link.download);
 });

@@ -37,7 +37,7 @@ export class Charts {
     const number = ++this.asked;
     const points = Math.min(1500, Math.max(300, Math.round(byId("charts").clientWidth / 2)));
     const query = new URLSearchParams({ points, ...this.range });
-    const answer = await ask(`/api/v1/history?${query}`);
+    const answer = await ask(`api/v1/history?${query}`);
     if (!answer.ok) return;
     const data = await answer.json();
     if (number !== this.asked) return;  // a later question was asked meanwhile

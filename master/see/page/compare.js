@@ -64,7 +64,7 @@ export async function prepareCompare() {
   let comparison = null;
   const load = async () => {
     if (document.hidden) return;
-    const answer = await fetch("/api/v1/histories");
+    const answer = await fetch("api/v1/histories");
     if (!answer.ok) return;
     const { runs } = await answer.json();
     if (!runs.some((run) => run.checkpoint.length)) return;

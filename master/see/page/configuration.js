@@ -58,7 +58,7 @@ export async function showJoin(command, program) {
       "This run takes no connections: it was started without --listen, and trains with its own volunteers."));
     return;
   }
-  const answer = await ask("/api/v1/join");
+  const answer = await ask("api/v1/join");
   const told = answer.ok ? await answer.json() : { command, command_for_others: null, qr: [] };
   byId("join").replaceChildren(
     element("p", {}, "On the machine that helps; it may vanish at any time:"),
@@ -72,7 +72,7 @@ export async function showJoin(command, program) {
 }
 
 export async function showConfiguration() {
-  const answer = await ask("/api/v1/configuration");
+  const answer = await ask("api/v1/configuration");
   if (!answer.ok) return;
   const { recipe, settings } = await answer.json();
   const set = settings.filter((setting) => !setting.is_default);

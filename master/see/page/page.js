@@ -106,7 +106,7 @@ async function askForTables() {
   isAsking = true;
   asked = performance.now();
   try {
-    const [, data] = await Promise.all([get("/api/v1/shards", (shards) => shardMap.show(shards)), volunteers.load()]);
+    const [, data] = await Promise.all([get("api/v1/shards", (shards) => shardMap.show(shards)), volunteers.load()]);
     if (data !== null) receipts.showFaults(data);
   } catch {
     // The event stream says that the master is gone.
@@ -146,4 +146,4 @@ document.addEventListener("visibilitychange", () => {
 });
 addEventListener("hashchange", () => location.reload());
 preparePredict();
-follow("/api/v1/events", take, lost);
+follow("api/v1/events", take, lost);

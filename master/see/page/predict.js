@@ -17,7 +17,7 @@ function offer(...isThere) {
 }
 
 async function showModel() {
-  const answer = await ask("/v1/model");
+  const answer = await ask("v1/model");
   if (!answer.ok) return;
   const model = await answer.json();
   if (model.checkpoint !== null) offer(model.reads_texts, model.test_examples > 0);
@@ -70,7 +70,7 @@ async function predict(event) {
   byId("predict-answer").setAttribute("aria-busy", "true");
   byId("predict-answer").replaceChildren(element("p", { className: "hint" }, "Asking…"));
   try {
-    const answer = await ask("/v1/predict", {
+    const answer = await ask("v1/predict", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ inputs: [input], top: 10 }),

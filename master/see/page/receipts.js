@@ -28,7 +28,7 @@ export class Receipts {
   async load() {
     const query = new URLSearchParams({ count: perPage, first: Number(byId("receipts-first").value) || 0 });
     if (this.round !== null) query.set("round", this.round);
-    const answer = await ask(`/api/v1/receipts?${query}`);
+    const answer = await ask(`api/v1/receipts?${query}`);
     if (answer.ok) this.show(await answer.json());
     else setText(byId("checked"), (await answer.text()).trim());
   }

@@ -79,7 +79,7 @@ export class Volunteers {
   }
 
   async load() {
-    const answer = await ask("/api/v1/volunteers");
+    const answer = await ask("api/v1/volunteers");
     if (!answer.ok) return null;
     const data = await answer.json();
     this.show(data);

@@ -191,9 +191,23 @@ TEST_CASE("settings: a configuration file that cannot be read is refused by path
           "cannot read the configuration /: it is a folder");
 }
 
+TEST_CASE("settings: a path in a configuration file begins at that file", "[settings]") {
+  Sample sample;
+  const Settings settings = table(sample);
+  const auto read = [&](const std::string& value) {
+    REQUIRE(read_toml(settings, "machine.path = '" + value + "'", "/conf/run.toml").ok());
+    return sample.path;
+  };
+  REQUIRE(read("data/train.txt") == "/conf/data/train.txt");
+  REQUIRE(read("../train.txt") == "/train.txt");
+  REQUIRE(read("/data/train.txt") == "/data/train.txt");
+  REQUIRE(read("").empty());
+}
+
 TEST_CASE("settings: what --print-config writes reads back as the same configuration",
           "[settings]") {
   Sample defaults;
+  defaults.path = "/store";  // paths are printed whole
   Sample changed;
   changed.width = 4096;
   changed.step = -30;
@@ -202,7 +216,7 @@ TEST_CASE("settings: what --print-config writes reads back as the same configura
   changed.share = 0.1;
   changed.fast = false;
   changed.loud = true;
-  changed.path = "C:\\a \"quoted\" path # with = all [of] it";
+  changed.path = "/C:\\a \"quoted\" path # with = all [of] it";
   changed.mood = Mood::kBold;
   changed.decay = 1e-8F;
   changed.other_mood = Mood::kBold;

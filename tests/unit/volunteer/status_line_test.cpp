@@ -102,13 +102,18 @@ TEST_CASE("status: a log gets a line when something changes, not when a number m
     stage.status.update(s);
   }
   REQUIRE(stage.out.text() == "training shards 3, 7, 12 (epoch 1 of 5)\n");
+  // A hundred shards that come one by one are no hundred lines.
   s.shards = {3};
   stage.status.update(s);
+  REQUIRE(stage.out.text() == "training shards 3, 7, 12 (epoch 1 of 5)\n");
   s.epoch = 2;
   stage.status.update(s);
+  stage.now += std::chrono::seconds(61);
+  s.shards = {3, 4};
+  stage.status.update(s);
   REQUIRE(stage.out.text() ==
-          "training shards 3, 7, 12 (epoch 1 of 5)\ntraining shard 3 (epoch 1 of 5)\n"
-          "training shard 3 (epoch 2 of 5)\n");
+          "training shards 3, 7, 12 (epoch 1 of 5)\ntraining shard 3 (epoch 2 of 5)\n"
+          "training shards 3, 4 (epoch 2 of 5)\n");
 }
 
 TEST_CASE("status: a night of retries is one line in a log", "[status]") {

@@ -64,7 +64,7 @@ function show(next) {
 // The answer to a request of the control socket's protocol, or nothing; the page says what went wrong.
 async function ask(request) {
   try {
-    const answer = await fetch("/api/v1/control", {
+    const answer = await fetch("api/v1/control", {
       method: "POST", headers: { "Content-Type": "application/json", "X-Gleaner-Key": key },
       body: JSON.stringify(request),
     });
@@ -108,7 +108,7 @@ function prepareButtons() {
 }
 
 function listen() {
-  const source = new EventSource("/api/v1/events");
+  const source = new EventSource("api/v1/events");
   source.addEventListener("status", (message) => show(JSON.parse(message.data)));
   source.addEventListener("error", () => {
     if (byId("lost").hidden) {

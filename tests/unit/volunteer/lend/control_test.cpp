@@ -267,7 +267,7 @@ TEST_CASE("leave: it undoes join", "[control]") {
   REQUIRE(said == std::vector<std::string>{"systemctl", "disable", "--now", "--quiet",
                                            "gleaner-volunteer.service"});
   REQUIRE_FALSE(fs::exists(file));
-  REQUIRE_THAT(leave(file, place).value(), Catch::Contains("There was no line in"));
+  REQUIRE_THAT(leave(file, place).error().message, Catch::Contains("there is no line in"));
   place.is_root = false;
   REQUIRE_FALSE(leave(file, place));
 }

@@ -221,6 +221,44 @@ TEST_CASE("machine: the least limit of the control groups around it is its memor
   REQUIRE(*memory_limit(root.path) == std::uint64_t{1} << 29);
 }
 
+TEST_CASE("machine: limits of the older hierarchy count, by either name of its folder", "[idle]") {
+  for (const char* folder : {"/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"}) {
+    const FakeRoot root;
+    root.write("/proc/self/cgroup", "4:cpu,cpuacct:/a/b\n3:memory:/a\n0::/");
+    root.write(std::string(folder) + "/a/cpu.cfs_quota_us", "-1");
+    root.write(std::string(folder) + "/a/cpu.cfs_period_us", "100000");
+    root.write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
+    REQUIRE_FALSE(cpu_quota(root.path).has_value());
+    REQUIRE_FALSE(memory_limit(root.path).has_value());
+    root.write(std::string(folder) + "/a/b/cpu.cfs_quota_us", "150000");
+    root.write(std::string(folder) + "/a/b/cpu.cfs_period_us", "100000");
+    root.write("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1073741824");
+    REQUIRE(*cpu_quota(root.path) == Approx(1.5));
+    REQUIRE(*memory_limit(root.path) == std::uint64_t{1} << 30);
+  }
+  // As a container sees itself: the path is the host's, and the mount the container's own group.
+  const FakeRoot root;
+  root.write("/proc/self/cgroup", "4:cpu,cpuacct:/docker/1234");
+  root.write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "100000");
+  root.write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000");
+  REQUIRE(*cpu_quota(root.path) == Approx(1));
+}
+
+TEST_CASE("machine: the temperature of a processor is read where there is no thermal zone",
+          "[idle]") {
+  const FakeRoot root;
+  root.write("/sys/class/hwmon/hwmon0/name", "nvme");
+  root.write("/sys/class/hwmon/hwmon0/temp1_input", "95000");
+  REQUIRE_FALSE(root.machine().celsius().has_value());
+  for (const char* chip : {"k10temp", "zenpower", "coretemp"}) {
+    root.write("/sys/class/hwmon/hwmon1/name", chip);
+    root.write("/sys/class/hwmon/hwmon1/temp1_input", "70500");
+    root.write("/sys/class/hwmon/hwmon1/temp3_input", "81000");
+    root.write("/sys/class/hwmon/hwmon1/temp1_max", "99000");
+    REQUIRE(*root.machine().celsius() == Approx(81));
+  }
+}
+
 TEST_CASE("machine: only a control group of its own is made idle", "[idle]") {
   const FakeRoot root;
   const std::string folder = "/sys/fs/cgroup/a.service";

@@ -12,7 +12,7 @@ namespace gleaner {
 
 // A number with its noun: "1 shard", "2 shards", "2 batches".
 inline std::string counted(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("tch") ? "es" : "s");
 }
 
 // Whether `text` is well-formed UTF-8 (no overlong forms, surrogates or numbers beyond U+10FFFF)

@@ -282,11 +282,11 @@ std::string RunDataOpener::initial_model_note(const ModelConfig& model) const {
   const auto part = [](const char* things, const NameMatch& match, std::uint32_t in_file,
                        std::uint32_t in_data) {
     return fmt::format(
-        "{} of its {} {} are in the training file, matched by {}, and {} of the "
-        "training file's begin as in any run",
+        "{} of its {} {} are in the training file, matched by {}; {} {} of the "
+        "training file begin as in any run",
         match.shared(), in_file, things,
         match.is_by_name() ? "name" : "number, since one side has no names",
-        in_data - match.shared());
+        in_data - match.shared(), things);
   };
   const InitialModel& initial = *data_.initial;
   return fmt::format(

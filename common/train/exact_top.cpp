@@ -65,6 +65,7 @@ std::vector<ScoredNeuron> exact_top(std::span<const OutputShard* const> shards,
         }
       }
     }
+    for (TopList& top : tops) top.finish();
   });
   return best;
 }

@@ -2,6 +2,7 @@
 // each example, by descending score, then ascending neuron.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -15,8 +16,8 @@
 
 namespace gleaner {
 
-// The best neurons of one example so far. Neurons must be offered in ascending order: a neuron
-// whose score equals a kept score then comes after it. One thread.
+// The best neurons of one example so far, in a heap until finish() sorts them. Neurons must be
+// offered in ascending order: of equal scores the lower neuron's is better. One thread.
 class TopList {
  public:
   // `best` must have room for `entries`.
@@ -34,6 +35,9 @@ class TopList {
     offer_each(first_neuron, scores, i, scores.size());
   }
 
+  // Sorts the neurons, the best first. Nothing is offered afterwards.
+  void finish() { std::sort_heap(best_, best_ + count_, is_better); }
+
  private:
   static constexpr std::size_t kTogether = 32;
 
@@ -46,13 +50,15 @@ class TopList {
     }
   }
 
+  static bool is_better(const ScoredNeuron& a, const ScoredNeuron& b) {
+    return a.score > b.score || (a.score == b.score && a.neuron < b.neuron);
+  }
+
   void insert(ScoredNeuron candidate) {
-    std::uint32_t place = count_ < entries_ ? count_++ : entries_ - 1;
-    for (; place > 0 && candidate.score > best_[place - 1].score; --place) {
-      best_[place] = best_[place - 1];
-    }
-    best_[place] = candidate;
-    if (count_ == entries_) threshold_ = best_[entries_ - 1].score;
+    if (count_ == entries_) std::pop_heap(best_, best_ + count_--, is_better);
+    best_[count_++] = candidate;
+    std::push_heap(best_, best_ + count_, is_better);
+    if (count_ == entries_) threshold_ = best_[0].score;
   }
 
   ScoredNeuron* best_;

@@ -329,7 +329,7 @@ class WideRows(EndToEndTest):
                 "--init-from", exported, *hidden)
             self.assertEqual(code, 0, program.said())
             if not hidden:
-                self.assertIn("2 of its 3 labels are in the training file, matched by name, and 1 of", program.said())
+                self.assertIn("2 of its 3 labels are in the training file, matched by name; 1 labels of", program.said())
         asked = self.cluster.path("asked.txt")
         for label, words in subjects.items():
             asked.write_text(words + "\n")

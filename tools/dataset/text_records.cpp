@@ -50,7 +50,7 @@ void TextRecord::end() {
   name = one_line(std::string_view(text).substr(0, size)) + " ...";
 }
 
-RecordForm record_form(std::string path, std::string_view begin) {
+std::optional<RecordForm> named_form(std::string path) {
   for (const std::string_view ending : {".gz", ".zst"}) {
     if (path.ends_with(ending)) path.resize(path.size() - ending.size());
   }
@@ -60,6 +60,11 @@ RecordForm record_form(std::string path, std::string_view begin) {
   if (is_one_of({".csv"})) return RecordForm::kCsv;
   if (is_one_of({".tsv", ".tab"})) return RecordForm::kTsv;
   if (is_one_of({".json", ".jsonl", ".ndjson"})) return RecordForm::kJson;
+  return std::nullopt;
+}
+
+RecordForm record_form(const std::string& path, std::string_view begin) {
+  if (const auto named = named_form(path)) return *named;
   const std::string_view first = trimmed(begin);
   return first.starts_with('{') || first.starts_with('[') ? RecordForm::kJson : RecordForm::kCsv;
 }

@@ -39,9 +39,11 @@ struct RecordOptions {
   std::string encoding;
 };
 
-// By the name's ending, .gz and .zst apart: .csv; .tsv, .tab; .json, .jsonl, .ndjson. Otherwise
-// JSON if `begin`, the first bytes of the text, opens an object or an array, else CSV.
-RecordForm record_form(std::string path, std::string_view begin);
+// By the name's ending, .gz and .zst apart: .csv; .tsv, .tab; .json, .jsonl, .ndjson.
+std::optional<RecordForm> named_form(std::string path);
+// Unless the name says it, JSON if `begin`, the first bytes of the text, opens an object or an
+// array, else CSV.
+RecordForm record_form(const std::string& path, std::string_view begin);
 
 class TextRecords {
  public:

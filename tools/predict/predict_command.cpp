@@ -293,7 +293,8 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
   verb.add_option("--text", flags.text,
                   "folder of a data set made of texts ('gleaner dataset convert "
                   "--text'), or a model file that carries its words ('gleaner export --data'): "
-                  "each line of --input, or of standard input, is a text")
+                  "each line of --input, or of standard input, is a text; of a .csv, .tsv or "
+                  ".json file each record, by the data set's columns")
       ->excludes(data);
   verb.add_option("--examples", flags.examples,
                   "choose N of the examples that have labels (with --data: 5 unless given; "

@@ -45,7 +45,20 @@ Result<std::unique_ptr<PredictExamples>> PredictExamples::open_texts(
   auto source =
       points->is_stream_ ? standard_input(std::move(before_wait)) : open_file_source(path);
   if (!source) return points->input_error(source.error());
-  points->texts_ = std::make_unique<Texts>(Texts{LineReader(std::move(*source)), std::move(words)});
+  points->texts_ = std::make_unique<Texts>();
+  Texts& texts = *points->texts_;
+  texts.words = std::move(words);
+  if (const auto form = named_form(path)) {
+    const TextFields& fields = texts.words.fields;
+    RecordOptions options;
+    options.form = *form;
+    auto records =
+        TextRecords::open(std::move(*source), options, {fields.text, "", fields.name, ""});
+    if (!records) return points->input_error(records.error());
+    texts.records = std::move(*records);
+  } else {
+    texts.lines = std::make_unique<LineReader>(std::move(*source));
+  }
   return points;
 }
 
@@ -56,17 +69,23 @@ Error PredictExamples::input_error(Error error) const {
   return error;
 }
 
-Result<bool> PredictExamples::next(IndexedExample& point) {
+Result<bool> PredictExamples::next_text(IndexedExample& point) {
+  TextRecord record;
   std::string_view line;
-  Result<bool> has_more = texts_ ? texts_->lines.next(line) : examples_->next(point.point);
-  if (!has_more) return input_error(has_more.error());
-  if (!*has_more) return false;
-  point.index = next_++;
-  if (texts_) {
-    point.name = line;
-    point.point = texts_->words.point_of(point.name);
-  }
+  Result<bool> has_more =
+      texts_->records ? texts_->records->next(record) : texts_->lines->next(line);
+  if (!has_more || !*has_more) return has_more;
+  if (!texts_->records) record.name = record.text = line;
+  point.name = std::move(record.name);
+  point.point = texts_->words.point_of(record.text);
   return true;
+}
+
+Result<bool> PredictExamples::next(IndexedExample& point) {
+  Result<bool> has_more = texts_ ? next_text(point) : examples_->next(point.point);
+  if (!has_more) return input_error(has_more.error());
+  if (*has_more) point.index = next_++;
+  return has_more;
 }
 
 std::optional<std::uint64_t> PredictExamples::announced_points() const {

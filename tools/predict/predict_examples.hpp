@@ -1,5 +1,5 @@
 // The examples to predict, one after the other in constant memory: from a file in any form, from
-// standard input as text, or from lines of plain text; and a choice among them. Not thread-safe.
+// standard input as text, or from texts; and a choice among them. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include "storage/infer/answering_model.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/dataset/dataset_stream.hpp"
+#include "tools/dataset/text_records.hpp"
 
 namespace gleaner {
 
@@ -32,7 +33,7 @@ inline constexpr std::size_t kExamplesAtOnce = 1024;
 struct IndexedExample {
   std::uint64_t index = 0;  // in the file, from 0
   Point point;
-  std::string name;  // a line of text names itself; otherwise empty
+  std::string name;  // of a record; a line of text names itself; otherwise empty
 };
 
 class PredictExamples {
@@ -45,7 +46,9 @@ class PredictExamples {
                                                        const TextOptions& options,
                                                        std::function<Result<void>()> before_wait);
 
-  // Each line of text is an example of the words in `words`; errors and `before_wait` as above.
+  // Texts, as examples of the words in `words`: the records of a file whose name ends as
+  // named_form() says, with the columns or keys that the data set had; otherwise lines. Errors and
+  // `before_wait` as above.
   static Result<std::unique_ptr<PredictExamples>> open_texts(
       const std::string& path, WordModel words, std::function<Result<void>()> before_wait);
 
@@ -63,10 +66,12 @@ class PredictExamples {
   PredictExamples() = default;
 
   struct Texts {
-    LineReader lines;
     WordModel words;
+    std::unique_ptr<TextRecords> records;  // one of the two
+    std::unique_ptr<LineReader> lines;
   };
 
+  Result<bool> next_text(IndexedExample& point);
   // Changes codes that would mean the store in the exit status. A stream's error may come from
   // before_wait.
   [[nodiscard]] Error input_error(Error error) const;

@@ -59,6 +59,7 @@ void WideIndex::top(const ExampleView& example, std::span<ScoredNeuron> best,
     }
     top.offer(first_neuron_ + first, scratch.scores);
   }
+  top.finish();
 }
 
 }  // namespace gleaner

@@ -129,19 +129,32 @@ struct Lanes {
     }
   }
 
-  // Answers requests until `count` messages have been said.
-  void wait_for(std::size_t count) {
-    for (;;) {
+  // Answers requests until `is_over`.
+  template <typename IsOver>
+  void answer_until(const IsOver& is_over) {
+    while (!is_over()) {
       std::vector<PointsRequest> open;
       {
         const std::lock_guard lock(mutex);
         REQUIRE_FALSE(failed);
-        if (said >= count) return;
         open.swap(requests);
       }
       for (const PointsRequest& request : open) bench.give(bench.run.points(request));
       std::this_thread::yield();
     }
+  }
+
+  // Until `count` messages have been said.
+  void wait_for(std::size_t count) {
+    answer_until([&] {
+      const std::lock_guard lock(mutex);
+      return said >= count;
+    });
+  }
+
+  // Until a lane has a unit. A lane may have asked for examples just before it had none.
+  void wait_until_busy() {
+    answer_until([&] { return bench.executor.is_busy(); });
   }
 
   void end() {
@@ -378,7 +391,7 @@ TEST_CASE("wide work: lanes stop for a revocation, a pause and a reset", "[wide_
   Lanes lanes(bench, 2);
   for (const LeaseRef& lease : leases) bench.give(bench.run.unit(lease, 0));
   // Both lanes wait at the gate.
-  while (!bench.executor.is_busy()) std::this_thread::yield();
+  lanes.wait_until_busy();
   bench.give(Revoke{leases[0]});
   {
     const std::lock_guard lock(lanes.mutex);
@@ -393,7 +406,7 @@ TEST_CASE("wide work: lanes stop for a revocation, a pause and a reset", "[wide_
   // A reset while the gate is closed ends what is under way, and steps it back.
   bench.pool.gate().close();
   for (std::uint32_t shard = 1; shard < 4; ++shard) bench.give(bench.run.unit(leases[shard], 1));
-  while (!bench.executor.is_busy()) std::this_thread::yield();
+  lanes.wait_until_busy();
   const auto replies = bench.executor.execute(Reset{bench.run.model, RoundIndex{1}, 5, 77}).value();
   REQUIRE(std::get<ShardOffer>(replies.at(0)).shards.size() == 3);
   REQUIRE_FALSE(bench.executor.is_busy());

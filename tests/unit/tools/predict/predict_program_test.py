@@ -125,6 +125,27 @@ class Texts(unittest.TestCase):
         self.assertIn("An OWL at night\n", text)
         self.assertIn("about owl", text)
 
+    def test_records_of_a_table_are_answered_record_by_record(self):
+        texts = ["An OWL\nat night", 'the "bee"; here']
+        table = self.path / "new.csv"
+        table.write_text('id;text\n7;"An OWL\nat night"\n8;"the ""bee""; here"\n')
+        rows = self.path / "new.jsonl"
+        rows.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        answers = []
+        for path in (table, rows):
+            status, out, err = run("predict", self.store, "--text", self.set, "--json", "--input", path)
+            self.assertEqual((status, err), (0, ""))
+            answers.append(out)
+        self.assertEqual(*answers)
+        first, second = map(json.loads, answers[0].splitlines())
+        self.assertEqual((first["name"], second["name"]), ("An OWL at night", 'the "bee"; here'))
+        for answer, animal in ((first, "owl"), (second, "bee")):
+            self.assertIn(f"about {animal}", {label["name"] for label in answer["predicted"][:2]})
+        table.write_text("id,body\n7,owl\n")
+        status, _, err = run("predict", self.store, "--text", self.set, "--input", table)
+        self.assertEqual(status, 3, err)
+        self.assertIn("new.csv:1:1: expected a column 'text', found id, body", err)
+
     def test_a_text_says_what_its_point_of_the_test_part_says(self):
         _, points, _ = run("predict", self.store, "--input", self.set / "test.txt", "--json")
         texts = (self.set / "test.points.txt").read_text()

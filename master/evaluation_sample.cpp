@@ -18,7 +18,7 @@ constexpr double kTrainingPasses = 3;
 constexpr double kScoringDiscount = 4;
 // Without a hidden layer, scoring an example against this number of labels costs as much as
 // training it, since the scores of all labels are compared (tests/bench/RESULTS.md, wide-scoring).
-constexpr double kLabelsScoredInAStep = 100'000;
+constexpr double kLabelsScoredInAStep = 30'000;
 constexpr double kScoringLeast = 0.1;  // training steps
 
 // Output neurons that an example trains besides its true labels. The tables' choices are known only

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -45,6 +46,28 @@ class Case(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.path = Path(folder.name)
+
+    def script(self, text, *arguments, before=()):
+        """A Python program of its own, which ends with the test."""
+        process = subprocess.Popen([*before, sys.executable, "-c", text, *map(str, arguments)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, cwd=os.path.dirname(os.path.abspath(__file__)))
+        for clean in (process.stdout.close, process.stderr.close, process.wait, process.kill):
+            self.addCleanup(clean)
+        return process
+
+    def wait(self, condition):
+        deadline = time.monotonic() + SECONDS
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def checkpoint(self, store):
+        """Rounds of the run in the store; 0 while there is none."""
+        from gleaner import Model  # what the package lacks skips a test before
+        try:
+            return Model.load(store).checkpoint
+        except (OSError, RuntimeError):
+            return 0
 
     def write_csv(self, name, texts, tags):
         path = self.path / name

@@ -82,7 +82,7 @@ CELLS = [
     "matrix.score(M, N)",
     "classifier.fit(M, N); check_classifier(classifier, M, N)",
 ]
-# What a person means by these: there is nothing there yet, or not of this kind.
+# Errors of cells that were run before the cell that they need.
 MEANT = ("not trained yet", "no run of fit", "is not fitted", "not fitted yet", "knows no words", "are of another kind",
          "X is a list of texts, and the model", "columns and the model", "have no names", "no label", "is expecting",
          "inconsistent numbers", "X has", "no example has labels", "one class", "could not be converted", "mix of",

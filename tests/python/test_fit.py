@@ -4,8 +4,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
-import time
 import unittest
 import unittest.mock
 
@@ -65,28 +63,6 @@ class Fit(Case):
         run("gleaner-master", "--train", folder / "train.txt", "--store", store, "--local", 1, "--threads", 1,
             "--epochs", 2, "--quiet", "--http", "off")
         return store
-
-    def script(self, text, *arguments):
-        """A Python program of its own, which ends with the test."""
-        process = subprocess.Popen([sys.executable, "-c", text, *arguments], stdout=subprocess.PIPE, text=True,
-                                   cwd=os.path.dirname(os.path.abspath(__file__)))
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
-
-    def wait(self, condition):
-        deadline = time.monotonic() + SECONDS
-        while not condition():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
-
-    def checkpoint(self, store):
-        """Rounds of the run in the store; 0 while there is none."""
-        try:
-            return Model.load(store).checkpoint
-        except (OSError, RuntimeError):
-            return 0
 
     def test_texts_give_the_model_that_their_file_gives(self):
         texts, tags = animal_texts(300)

@@ -5,9 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
-import time
 import unittest
 import unittest.mock
 
@@ -15,7 +13,6 @@ from cases import QUIET, SECONDS, Case, animal_texts
 from gleaner import Gleaner, Model, folders
 from gleaner.master import events_of
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 LONG = """
 import sys
@@ -70,25 +67,6 @@ def ask(model, texts, queue):
 
 
 class Processes(Case):
-    def script(self, text, *arguments):
-        process = subprocess.Popen([sys.executable, "-c", text, *map(str, arguments)], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, cwd=HERE)
-        for clean in (process.stdout.close, process.stderr.close, process.wait, process.kill):
-            self.addCleanup(clean)
-        return process
-
-    def wait(self, condition):
-        deadline = time.monotonic() + SECONDS
-        while not condition():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
-
-    def checkpoint(self, store):
-        try:
-            return Model.load(store).checkpoint
-        except (OSError, RuntimeError):
-            return 0
-
     def events_since(self, store, master):
         """The events of the master with this number, and of those after it."""
         events = list(events_of(os.path.join(folders.data_folder(store), "log.jsonl")))
@@ -176,7 +154,7 @@ class Processes(Case):
         before = self.checkpoint(store)
         script.kill()
         script.wait()
-        # The same call: it waits for the master, which makes the open round a checkpoint.
+        # The same call waits until the master has made the open round a checkpoint.
         again = self.script(LONG, store)
         self.wait(lambda: sum(event["event"] == "checkpoint" and event["checkpoint"] > before + 1
                               for event in self.events_since(store, 2)))

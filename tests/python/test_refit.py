@@ -67,7 +67,7 @@ class Refit(Case):
         other = Gleaner(**{**given, "seed": 2}).fit(texts[:100], tags[:100], overwrite=True)
         self.assertEqual(other.finished["digest"], Gleaner(**{**given, "store": None, "seed": 2}).fit(
             texts[:100], tags[:100]).finished["digest"])
-        # What cannot be used does not cost the run that is there.
+        # Refused data leave the run in the store as it is.
         with self.assertRaises(ValueError):
             Gleaner(**given).fit(texts, tags[:-1], overwrite=True)
         self.assertTrue(Gleaner(**{**given, "seed": 2}).fit(texts[:100], tags[:100]).finished["already"])

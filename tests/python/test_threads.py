@@ -3,15 +3,13 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 import unittest
 
 from cases import SECONDS, Case, animal_texts
-from gleaner import Gleaner, Model
+from gleaner import Gleaner
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 TRAINED = """
 import asyncio, concurrent.futures, sys, threading
@@ -50,25 +48,6 @@ def masters_of(store):
 
 
 class Threads(Case):
-    def script(self, text, *arguments, before=()):
-        process = subprocess.Popen([*before, sys.executable, "-c", text, *map(str, arguments)], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, cwd=HERE)
-        for clean in (process.stdout.close, process.stderr.close, process.wait, process.kill):
-            self.addCleanup(clean)
-        return process
-
-    def wait(self, condition):
-        deadline = time.monotonic() + SECONDS
-        while not condition():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
-
-    def checkpoint(self, store):
-        try:
-            return Model.load(store).checkpoint
-        except (OSError, RuntimeError):
-            return 0
-
     def test_ctrl_c_stops_training_in_any_thread(self):
         for place, (way, line) in enumerate(WAYS.items()):
             for times in (1, 2):

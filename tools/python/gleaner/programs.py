@@ -5,7 +5,7 @@ import shutil
 
 FOLDER = "GLEANER_BIN"  # environment variable
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Of a wheel, and of a build folder.
+# Where a wheel and a build folder have the programs.
 BESIDE = [os.path.join(HERE, "bin"), os.path.join(HERE, "..", "..", "bin")]
 
 

@@ -92,14 +92,16 @@ asio::awaitable<Result<tcp::socket>> resolve_and_connect(HostPort target, Millis
     co_return failed(target, "its proxy cannot be reached: " + socket.error().message);
   }
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  // The timer's handler may run after this coroutine.
+  const auto shared = std::make_shared<tcp::socket>(std::move(*socket));
   asio::steady_timer late(executor, deadline);
-  late.async_wait([&socket](const asio::error_code& error) {
+  late.async_wait([shared](const asio::error_code& error) {
     asio::error_code ignored;
-    if (!error) socket->cancel(ignored);
+    if (!error) shared->cancel(ignored);
   });
-  const Result<void> connected = co_await connect_through(*socket, **proxy, target);
+  const Result<void> connected = co_await connect_through(*shared, **proxy, target);
   if (!connected) co_return connected.error();
-  co_return std::move(*socket);
+  co_return std::move(*shared);
 }
 
 Result<tcp::acceptor> listen(const asio::any_io_executor& executor, const HostPort& address) {

@@ -15,7 +15,7 @@
 #include "common/model/recipe.hpp"
 #include "master/evaluation_sample.hpp"
 #include "master/recipe/measured_scale.hpp"
-#include "master/recipe_chosen.hpp"
+#include "master/recipe/recipe_chosen.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"

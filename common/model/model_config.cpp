@@ -102,8 +102,8 @@ Result<void> check_trainable(const ModelConfig& config) {
   if (config.feature_list == 0) return {};
   return Error{ErrorCode::kVersion,
                "the run was begun by an earlier version of Gleaner, whose rows without a hidden "
-               "layer learned by another rule: let that version finish it, or begin it again in "
-               "another --store; its checkpoints can be asked, exported and begun from"};
+               "layer learned by another rule: this version asks and exports it, and begins runs "
+               "from it in another --store; to train it on takes the earlier version"};
 }
 
 Result<void> validate(const ModelConfig& config) {

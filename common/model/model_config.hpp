@@ -115,10 +115,6 @@ inline bool is_wide(const ModelConfig& config) {
 // Refuses a configuration that this version can read, and not train: see `feature_list`.
 Result<void> check_trainable(const ModelConfig& config);
 
-// Neurons that an example trains without a hidden layer, besides its true labels: an assumption,
-// since the lists decide (16 to 196 on four data sets; tests/bench/RESULTS.md, wide-threshold).
-inline constexpr std::uint32_t kListedNeurons = 50;
-
 // A configuration does not name its loss: there is one.
 inline Loss loss_of(const ModelConfig& /*config*/) {
   return Loss::kLogistic;

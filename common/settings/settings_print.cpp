@@ -114,7 +114,8 @@ std::string print_reference(const Settings& settings) {
   std::string text;
   for (const SettingSection& section : settings.sections()) {
     if (!text.empty()) text += "\n";
-    text += fmt::format("## [{}]\n\n{}\n\n", section.name, section.doc);
+    text += fmt::format("## [{}]\n\n{}\n\n", section.name,
+                        fmt::join(wrap(section.doc, kMarkdownColumns), "\n"));
     for (const Setting& setting : settings.all()) {
       if (setting.section != section.name) continue;
       std::string item = "`" + setting.key + "`";

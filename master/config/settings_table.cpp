@@ -155,7 +155,8 @@ void Sections::add_model() {
                integer_setting(c.seed, 0, std::numeric_limits<std::int64_t>::max()));
   settings.add("recipe", SettingScope::kModel, "",
                "Goal of the values left at auto: good results in little time (auto), a first"
-               " look (fast), or the most accurate known (best).",
+               " look (fast), or the most accurate known (best). Without a hidden layer, auto and "
+               "best first train candidates on a part of the data, and say so.",
                choice_setting(c.recipe, {"auto", "fast", "best"}));
   settings.add(
       "commit_share", SettingScope::kModel, "",

@@ -13,7 +13,7 @@
 #include "common/train/wide/wide_batch.hpp"
 #include "common/train/wide/wide_index.hpp"
 #include "common/train/wide/wide_round.hpp"
-#include "master/recipe_chosen.hpp"
+#include "master/recipe/recipe_chosen.hpp"
 #include "storage/keep/wide_start.hpp"
 
 namespace gleaner {

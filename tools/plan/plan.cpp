@@ -38,6 +38,10 @@ double reached(double choices, double rows) {
   return rows > 0 ? rows * -std::expm1(-choices / rows) : 0;
 }
 
+// Neurons that an example trains without a hidden layer, besides its true labels: assumed, since
+// the lists decide (16 to 196 on four data sets; tests/bench/RESULTS.md, wide-threshold).
+constexpr double kListedNeurons = 50;
+
 // The sizes of a run, each made of those above it, and what follows from them.
 struct Shape {
   const PlanInput& input;

@@ -9,7 +9,7 @@
 #include "common/machine_facts.hpp"
 #include "common/os/process.hpp"
 #include "master/config/config.hpp"
-#include "master/recipe_chosen.hpp"
+#include "master/recipe/recipe_chosen.hpp"
 #include "master/run_data.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tools/cli/console.hpp"

@@ -1,4 +1,4 @@
-#include "master/recipe_chosen.hpp"
+#include "master/recipe/recipe_chosen.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -72,9 +72,14 @@ class Lending(EndToEndTest):
         self.assertEqual(code, 0, error)
         return json.loads(out)
 
+    def answers(self, socket):
+        """The status, or None while no volunteer answers: a socket has its name before it listens."""
+        code, out, _ = self.verb(socket, "status", "--json")
+        return json.loads(out) if code == 0 else None
+
     def wait_reason(self, socket, reason, said=""):
         def is_given():
-            status = self.status(socket) if socket.exists() else None
+            status = self.answers(socket)
             is_it = status and status["verdict"]["reason"] == reason and said in status["sentence"]
             return status if is_it else None
 
@@ -304,7 +309,7 @@ class Control(Lending):
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
     def test_other_users_are_refused(self):
         _, _, (socket,) = self.start()
-        eventually(socket.exists, "the socket")
+        eventually(lambda: self.answers(socket), "the volunteer's answer")
         os.chmod(self.cluster.folder, 0o755)
         # The program lies where nobody else may look.
         program = self.cluster.path("gleaner-volunteer")

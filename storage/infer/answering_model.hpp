@@ -22,6 +22,9 @@
 
 namespace gleaner {
 
+// In the settings of a model file: to_text() of its calibration.
+inline constexpr const char* kCalibrationKey = "calibration";
+
 // Limits of the processor time that answers may take.
 struct AnswerLimits {
   double processor_fraction = std::numeric_limits<double>::infinity();
@@ -100,6 +103,9 @@ class AnsweringModel {
     return model_->run().label_counts();
   }
 
+  // The map to probabilities that the run fitted last, or that a model file carries.
+  [[nodiscard]] const Calibration& calibration() const { return calibration_; }
+
   [[nodiscard]] const ModelConfig& config() const { return model_->config(); }
 
   // The run that answers come from, at the checkpoint of the opening, whatever the store has now.
@@ -120,9 +126,10 @@ class AnsweringModel {
                                        bool through_tables);
 
   // Sets `predicted` of all examples: the best labels, exactly or through tables, and with `why`
-  // the features that decided. Unscaled values are scaled if training scaled them.
+  // the features that decided. Leaves out labels with a probability below `least`. Unscaled values
+  // are scaled if training scaled them.
   Result<void> predict(std::span<Prediction> examples, std::uint32_t top_k, bool through_tables,
-                       bool why);
+                       bool why, float least = 0);
 
   // As StoredModel::why.
   [[nodiscard]] std::vector<Contribution> why(const ExampleView& example, std::uint32_t label,
@@ -136,6 +143,11 @@ class AnsweringModel {
   ThreadPool pool_;
   std::unique_ptr<StoredModel> model_;
   std::unique_ptr<TableSearch> tables_;
+  Calibration calibration_;
 };
+
+// The map of the last evaluation up to the checkpoint, or of the model file that the run was read
+// from. Not fitted where there was no evaluation on enough examples.
+Result<Calibration> calibration_of(RunStore& run);
 
 }  // namespace gleaner

@@ -204,10 +204,13 @@ class CsvRecords final : public TextRecords {
     for (const std::string& name : fields_.text) {
       if (auto found = find_column(name, text_); !found) return found;
     }
-    if (!fields_.tags.empty()) {
-      if (auto found = find_column(fields_.tags, tags_); !found) return found;
+    for (const auto& [name, columns] :
+         {std::pair(&fields_.tags, &tags_), std::pair(&fields_.name, &name_)}) {
+      const bool is_there = std::ranges::find(cells_, *name) != cells_.end();
+      if (name->empty() || (!options_.needs_all && !is_there)) continue;
+      if (auto found = find_column(*name, *columns); !found) return found;
     }
-    return fields_.name.empty() ? Result<void>() : find_column(fields_.name, name_);
+    return {};
   }
 
   Result<bool> next(TextRecord& record) override {

@@ -59,7 +59,7 @@ Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t to
     best.labels.push_back(label.label);
     best.logits.push_back(label.logit);
   }
-  best.probabilities = probabilities_of(model_->config(), *scored);
+  best.probabilities = probabilities_of(model_->config(), model_->calibration(), *scored);
   return best;
 }
 

@@ -45,7 +45,7 @@ function because({ why }) {
   return [element("div", { className: "hint" }, `because of ${parts.join(", ")}`)];
 }
 
-function showPrediction({ name, point, features, predicted, missed }) {
+function showPrediction({ name, point, features, predicted, missed = [] }) {
   const rows = predicted.map((entry) => element("tr", { className: entry.is_true ? "is-true" : "" },
     element("td", { className: "number" }, percent(entry.probability, 1)),
     element("td", {}, bar(entry.probability)),

@@ -1,5 +1,6 @@
 #include "storage/infer/answering_model.hpp"
 
+#include <cstdlib>
 #include <utility>
 
 #include "common/data/packed_writer.hpp"
@@ -60,6 +61,13 @@ Result<void> AnsweringModel::predict(std::span<Prediction> examples, std::uint32
     }
   }
   return {};
+}
+
+RoundIndex trained_checkpoint(const RunStore& run) {
+  const auto& settings = run.identity().settings;
+  const auto known = settings.find("checkpoint");
+  if (run.checkpoint() != 0 || known == settings.end()) return run.checkpoint();
+  return static_cast<RoundIndex>(std::strtoull(known->second.c_str(), nullptr, 10));
 }
 
 Result<Calibration> calibration_of(RunStore& run) {

@@ -25,6 +25,9 @@ namespace gleaner {
 // In the settings of a model file: to_text() of its calibration.
 inline constexpr const char* kCalibrationKey = "calibration";
 
+// The checkpoint of the run; of a model file, the checkpoint that the file was made from.
+RoundIndex trained_checkpoint(const RunStore& run);
+
 // Limits of the processor time that answers may take.
 struct AnswerLimits {
   double processor_fraction = std::numeric_limits<double>::infinity();
@@ -95,7 +98,8 @@ class AnsweringModel {
   static Result<std::unique_ptr<AnsweringModel>> open(std::unique_ptr<RunStore> run,
                                                       const AnsweringOptions& options);
 
-  [[nodiscard]] RoundIndex checkpoint() const { return model_->checkpoint(); }
+  // As trained_checkpoint() has it.
+  [[nodiscard]] RoundIndex checkpoint() const { return trained_checkpoint(model_->run()); }
 
   [[nodiscard]] const RunIdentity& identity() const { return model_->run().identity(); }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include "common/model/model_fields.hpp"
@@ -47,13 +46,6 @@ Result<std::string> audited_of(RunStore& run) {
 }
 
 }  // namespace
-
-std::uint64_t trained_checkpoint(const RunStore& run) {
-  const auto& settings = run.identity().settings;
-  const auto known = settings.find("checkpoint");
-  if (run.checkpoint() != 0 || known == settings.end()) return run.checkpoint();
-  return std::strtoull(known->second.c_str(), nullptr, 10);
-}
 
 Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts) {
   const ModelPart& first = parts.front();

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/data/packed_writer.hpp"
-#include "tools/predict/export_model.hpp"
 
 namespace gleaner {
 namespace {
@@ -191,7 +190,7 @@ void ModelEvaluation::report_classes(Report& report, const Way& way) const {
 }
 
 void ModelEvaluation::report(Report& report) const {
-  report.fact("checkpoint", "checkpoint", cell_count(trained_checkpoint(model_.run())));
+  report.fact("checkpoint", "checkpoint", cell_count(model_.checkpoint()));
   report.fact("points", "examples", cell_count(judged_.size()));
   report.fact("evaluated", "with labels", cell_count(ways_[0].quality.points()));
   report.fact("calibration_error", "calibration error",

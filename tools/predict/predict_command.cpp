@@ -23,7 +23,6 @@
 #include "tools/cli/store_access.hpp"
 #include "tools/cli/verbs.hpp"
 #include "tools/dataset/dataset_command.hpp"
-#include "tools/predict/export_model.hpp"
 #include "tools/predict/predict_examples.hpp"
 #include "tools/predict/run_files.hpp"
 
@@ -212,7 +211,7 @@ Result<void> Predictor::print_header() {
     return print_(fmt::format("{}\n", fmt::join(kPredictionColumns, flags_.csv ? "," : "\t")));
   }
   return print_(fmt::format("Checkpoint {}; {} is a label that the example really has. {}\n\n",
-                            grouped(trained_checkpoint(model_.run())), true_mark(layout_.style),
+                            grouped(model_.checkpoint()), true_mark(layout_.style),
                             model_.calibration().is_fitted()
                                 ? "Probabilities are calibrated on the run's test examples."
                                 : "Probabilities are not calibrated: the run had no evaluation."));

@@ -26,7 +26,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
 }
 
 std::uint64_t LoadedModel::checkpoint() {
-  return trained_checkpoint(model_->run());
+  return model_->checkpoint();
 }
 
 Result<void> LoadedModel::save(const std::string& path) {

@@ -435,6 +435,7 @@ Ending MasterRun::run(bool goes_on) {
 
   if (!opened) return fail(folder_.named(opened.error()), ExitCode::kNetwork);
   keeper_.keep_to_go_back(resume->checkpoint);
+  keeper_.keep_if_due(resume->checkpoint);
   if (auto begun = begin_web(); !begun) return fail(begun.error(), ExitCode::kStore);
   train(*resume);
   close();

@@ -119,6 +119,7 @@ Result<ExitCode> OpenedRun::open_and_run() {
   RunIdentity identity{data_.model, effective_settings(config_, data_.model)};
   identity.settings.merge(
       name_file_settings(config_.data.train, {data_.model.features, data_.model.labels}));
+  set_data_folder(identity, config_.data.train);
   if (data_.test) set_test_file(identity, config_.data.test, data_.test->fingerprint());
   if (is_wide(data_.model)) {
     identity.settings[kWideWeightsKey] = wide_weights_text(data_.wide_weights);

@@ -43,6 +43,21 @@ void keep_choices(Recipe& recipe, const ModelConfig& stored) {
   });
 }
 
+bool is_named_as_texts(const std::string& path) {
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson"},
+      [&](const char* ending) { return path.find(ending) != std::string::npos; });
+}
+
+// Names beside the data set; none where they belong to another one.
+Result<NameTable> names_beside(const std::string& data, const char* file, std::uint32_t count) {
+  const std::string path = companion_path(data, file);
+  if (path.empty()) return NameTable();
+  auto names = NameTable::load(path);
+  if (!names || names->size() == count) return names;
+  return NameTable();
+}
+
 class RunDataOpener {
  public:
   RunDataOpener(const MasterConfig& config, const std::function<void(const std::string&)>& on_note)
@@ -121,6 +136,12 @@ Result<RunData> RunDataOpener::open() {
 
 Result<void> RunDataOpener::open_training_set(const PackOptions& options) {
   auto train = open_or_pack(config_.data.train, options);
+  if (!train && is_named_as_texts(config_.data.train)) {
+    return Error{train.error().code,
+                 fmt::format("{}; if it is a table of texts, 'gleaner dataset convert {} --text "
+                             "COLUMN --tags COLUMN --output FOLDER' makes FOLDER/train.txt of it",
+                             train.error().message, config_.data.train)};
+  }
   if (!train) return train.error();
   data_.train = std::move(*train);
   // Finds damage here, as an error, instead of in the middle of training.
@@ -270,25 +291,21 @@ void RunDataOpener::note_oddities() const {
                          config_.data.train, unseen, counts.size()));
   }
   if (2 * std::uint64_t{*most} > data_.train->points()) {
-    on_note_(
-        fmt::format("{}: label {} is on {} of {} examples; naming it always gives that "
-                    "precision at 1",
-                    config_.data.train, most - counts.begin(), *most, data_.train->points()));
+    const auto label = static_cast<std::uint32_t>(most - counts.begin());
+    const auto names = names_beside(config_.data.train, kLabelNamesFile, data_.train->labels());
+    const std::string known(names ? names->name(label) : "");
+    on_note_(fmt::format(
+        "{}: {} is on {} of {} examples; naming it always gives that precision at 1",
+        config_.data.train, known.empty() ? fmt::format("label {}", label) : "'" + known + "'",
+        *most, data_.train->points()));
   }
 }
 
 Result<void> RunDataOpener::match_names() {
-  // Names of another number than the data set's do not belong to it.
-  const auto names_beside = [this](const char* file, std::uint32_t count) -> Result<NameTable> {
-    const std::string path = companion_path(config_.data.train, file);
-    if (path.empty()) return NameTable();
-    auto names = NameTable::load(path);
-    if (!names || names->size() == count) return names;
-    return NameTable();
-  };
-  const auto labels = names_beside(kLabelNamesFile, data_.train->labels());
+  const std::string& train = config_.data.train;
+  const auto labels = names_beside(train, kLabelNamesFile, data_.train->labels());
   if (!labels) return labels.error();
-  const auto features = names_beside(kFeatureNamesFile, data_.train->features());
+  const auto features = names_beside(train, kFeatureNamesFile, data_.train->features());
   if (!features) return features.error();
   return data_.initial->match(*labels, data_.train->labels(), *features, data_.train->features());
 }

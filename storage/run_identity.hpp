@@ -31,8 +31,15 @@ std::string run_name(const RunIdentity& identity);
 // Refuses to train a run whose wide rows learned by the rule of an earlier version.
 Result<void> check_trainable(const RunIdentity& identity);
 
+// Adds the folder of the training file, which may have names and words, to the settings of
+// `identity`; empty where it is unknown. Neither path decides which run it is.
+void set_data_folder(RunIdentity& identity, const std::string& training_file);
+std::string data_folder(const RunIdentity& identity);
+
 // Adds the test file to the settings of `identity`.
 void set_test_file(RunIdentity& identity, const std::string& name, std::uint64_t fingerprint);
+// Its path; empty without a test file.
+std::string test_file(const RunIdentity& identity);
 // 0 without a test file.
 std::uint64_t test_fingerprint(const RunIdentity& identity);
 // kIdentity, with both names, when `wanted` has another test file than `stored` and does not allow

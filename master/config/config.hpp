@@ -109,8 +109,9 @@ struct MasterConfig {
     // Test examples that an evaluation scores; kEvaluateAll: all; unset: see evaluation_sample.hpp.
     std::optional<std::uint64_t> sample;
     std::optional<std::uint32_t>
-        patience;           // evaluations without a higher P@1 that end the run; 0: none do
-    bool keep_best = true;  // each best checkpoint so far is kept beside the store
+        patience;                  // evaluations without a higher P@1 that end the run; 0: none do
+    bool keep_best = true;         // each best checkpoint so far is kept beside the store
+    std::uint32_t keep_every = 0;  // checkpoints from one kept checkpoint to the next; 0: none
     bool new_test = false;  // begin figures again if the store has figures of another test file
     friend bool operator==(const Evaluation&, const Evaluation&) = default;
   };

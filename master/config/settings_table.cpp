@@ -203,6 +203,10 @@ void Sections::add_evaluation() {
   settings.add("keep_best", SettingScope::kMachine, "",
                "Keep the checkpoint with the highest P@1 as STORE.kept/best, a store of its own.",
                boolean_setting(c.evaluation.keep_best));
+  settings.add("keep_every", SettingScope::kMachine, "checkpoints",
+               "Keep the start and every N-th checkpoint as STORE.kept/round-NUMBER, each a store "
+               "of its own; 0: none.",
+               integer_setting(c.evaluation.keep_every, 0, 1'000'000), "keep-every");
   settings.add("new_test", SettingScope::kMachine, "",
                "Begin figures, best checkpoint and patience again when the store has figures"
                " of another test file; otherwise such a start is refused.",

@@ -76,6 +76,7 @@ class Keeper {
   // new, or the run begins with it.
   void folded(RoundIndex checkpoint);
   void keep_to_go_back(RoundIndex checkpoint);
+  void keep_if_due(RoundIndex checkpoint);  // by evaluation.keep_every
   // An evaluation of the checkpoint is recorded.
   void evaluated();
 

@@ -37,14 +37,15 @@ Json why_json(const std::vector<Contribution>& why, const PredictNames& names) {
 
 }  // namespace
 
-std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored) {
+std::vector<float> probabilities_of(const ModelConfig& model, const Calibration& calibration,
+                                    std::span<const ScoredLabel> scored) {
   // The kernels take whole vectors of lanes.
   const std::size_t padded = (scored.size() + kLanes - 1) / kLanes * kLanes;
   std::vector<float> logits(padded);
   std::vector<float> probabilities(padded);
   std::vector<float> losses(padded);
   for (std::size_t i = 0; i < scored.size(); ++i) {
-    if (std::isfinite(scored[i].logit)) logits[i] = scored[i].logit;
+    if (std::isfinite(scored[i].logit)) logits[i] = calibration.apply(scored[i].logit);
   }
   loss_kernels(default_kernels(), model)
       .curves(logits.data(), probabilities.data(), losses.data(), padded);
@@ -60,9 +61,10 @@ double shortest_decimal(float value) {
 }
 
 std::vector<PredictedLabel> predicted_labels(const ModelConfig& model,
+                                             const Calibration& calibration,
                                              std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels) {
-  const std::vector<float> probabilities = probabilities_of(model, best);
+  const std::vector<float> probabilities = probabilities_of(model, calibration, best);
   std::vector<PredictedLabel> predicted;
   for (std::size_t i = 0; i < best.size() && std::isfinite(best[i].logit); ++i) {
     predicted.push_back({best[i].label, best[i].logit, probabilities[i],
@@ -96,13 +98,17 @@ std::vector<std::size_t> strongest_features(const Point& point, std::size_t coun
   return order;
 }
 
-std::string prediction_json(const Prediction& prediction, const PredictNames& names) {
+std::string prediction_json(const Prediction& prediction, const PredictNames& names,
+                            FeaturesShown features) {
+  const bool has_truth = !prediction.point.labels.empty();
   Json json;
   json["point"] = prediction.index;
   json["name"] = name_or_null(names.points, prediction.index);
   if (!prediction.name.empty()) json["name"] = prediction.name;
-  json["features"] = Json::array();
-  for (const std::size_t at : strongest_features(prediction.point, kFeaturesInJson)) {
+  const bool shows_features = features == FeaturesShown::kStrongest;
+  if (shows_features) json["features"] = Json::array();
+  for (const std::size_t at :
+       strongest_features(prediction.point, shows_features ? kFeaturesInJson : 0)) {
     const std::uint32_t feature = prediction.point.features[at];
     json["features"].push_back({{"feature", feature},
                                 {"name", name_or_null(names.features, feature)},
@@ -113,11 +119,11 @@ std::string prediction_json(const Prediction& prediction, const PredictNames& na
     json["predicted"].push_back({{"label", predicted.label},
                                  {"name", name_or_null(names.labels, predicted.label)},
                                  {"logit", shortest_decimal(predicted.logit)},
-                                 {"probability", shortest_decimal(predicted.probability)},
-                                 {"is_true", predicted.is_true}});
+                                 {"probability", shortest_decimal(predicted.probability)}});
+    if (has_truth) json["predicted"].back()["is_true"] = predicted.is_true;
     if (!predicted.why.empty()) json["predicted"].back()["why"] = why_json(predicted.why, names);
   }
-  json["missed"] = Json::array();
+  if (has_truth) json["missed"] = Json::array();
   for (const std::uint32_t label : missed_labels(prediction)) {
     json["missed"].push_back({{"label", label}, {"name", name_or_null(names.labels, label)}});
   }

@@ -2,7 +2,6 @@
 #include <bit>
 #include <cmath>
 
-#include "common/exact_fma.hpp"
 #include "common/portable_math.hpp"
 #include "common/train/kernels.hpp"
 

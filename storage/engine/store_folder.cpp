@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 namespace gleaner {
@@ -74,6 +75,10 @@ Result<void> refuse_half_restored(const std::string& path) {
                            "if the store is not wanted{}",
                            path, beside, before)};
 }
+
+constexpr const char* kNoteFile = "/MASTER";
+constexpr const char* kPlain = "plain";
+constexpr const char* kLockFile = "/LOCK";  // RocksDB's
 
 }  // namespace
 
@@ -218,6 +223,47 @@ std::set<std::string> log_files(const std::string& path) {
 std::vector<std::string> table_files(const std::string& path) {
   const std::set<std::string> names = files_ending(path, ".sst");
   return {names.begin(), names.end()};
+}
+
+MasterNote::MasterNote(const std::string& store, const RunningMaster& master)
+    : path_(store + kNoteFile) {
+  // Written beside and renamed, so that a reader never sees a part of it.
+  const std::string beside = path_ + ".dbtmp";
+  {
+    std::ofstream file(beside);
+    file << master.address << ' ' << master.life << ' ' << (master.is_plain ? kPlain : "tls")
+         << '\n';
+  }
+  std::error_code error;
+  std::filesystem::rename(beside, path_, error);
+}
+
+MasterNote::~MasterNote() {
+  std::error_code error;
+  std::filesystem::remove(path_, error);
+}
+
+std::optional<RunningMaster> read_master_note(const std::string& store) {
+  std::ifstream file(store + kNoteFile);
+  RunningMaster master;
+  std::string port;
+  if (!(file >> master.address >> master.life >> port)) return std::nullopt;
+  master.is_plain = port == kPlain;
+  return master;
+}
+
+std::optional<int> writer_of(const std::string& store) {
+  const int file = ::open((store + kLockFile).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+
+  struct flock lock {};
+
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  const bool is_told = ::fcntl(file, F_GETLK, &lock) == 0;
+  ::close(file);
+  if (!is_told || lock.l_type == F_UNLCK) return std::nullopt;
+  return static_cast<int>(lock.l_pid);
 }
 
 }  // namespace gleaner

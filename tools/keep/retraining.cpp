@@ -1,5 +1,3 @@
-#include "tools/keep/retraining.hpp"
-
 #include <deque>
 #include <limits>
 #include <memory>
@@ -14,6 +12,7 @@
 #include "storage/engine/memory_store.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/keep/initial_model.hpp"
+#include "tools/keep/verify_deep.hpp"
 #include "volunteer/executor.hpp"
 
 namespace gleaner {

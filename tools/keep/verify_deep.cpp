@@ -23,7 +23,6 @@
 #include "storage/keep/wide_start.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/keep/retraining.hpp"
 #include "volunteer/executor.hpp"
 
 namespace gleaner {

@@ -15,7 +15,7 @@
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/verbs.hpp"
-#include "tools/keep/retraining.hpp"
+#include "tools/keep/verify_deep.hpp"
 #include "tools/plan/plan.hpp"
 
 namespace gleaner {

@@ -14,7 +14,6 @@
 #include "tests/unit/common/data/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/dataset_command.hpp"
-#include "tools/keep/retraining.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,12 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "common/data/packed_dataset.hpp"
 #include "common/ids.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
@@ -18,15 +15,6 @@
 #include "tools/cli/report.hpp"
 
 namespace gleaner {
-
-// Trains a run on from its checkpoint in this process, without a network: a master's tasks in a
-// master's order, so the same bits. One thread; loops run on the pool.
-
-// Folds every round before checkpoint `to` into `run`, which is open for writing, and adds the
-// `rate_cuts` that `run` lacks. `train` is the run's data set. Calls `on_batch` after each batch.
-Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
-                     const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
-                     const std::function<void()>& on_batch);
 
 struct DeepRequest {
   std::string train;          // the run's training file

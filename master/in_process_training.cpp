@@ -1,3 +1,5 @@
+#include "master/in_process_training.hpp"
+
 #include <deque>
 #include <limits>
 #include <memory>
@@ -12,7 +14,6 @@
 #include "storage/engine/memory_store.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/keep/initial_model.hpp"
-#include "tools/keep/verify_deep.hpp"
 #include "volunteer/executor.hpp"
 
 namespace gleaner {
@@ -208,9 +209,9 @@ Result<void> Retraining::train_round(RoundIndex round, const std::function<void(
 
 }  // namespace
 
-Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
-                     const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
-                     const std::function<void()>& on_batch) {
+Result<void> train_in_process(RunStore& run, const PackedDataset& train, RoundIndex to,
+                              const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
+                              const std::function<void()>& on_batch) {
   if (auto discarded = run.discard_staged(); !discarded) return discarded;
   Retraining training(run, train, rate_cuts, pool);
   if (auto loaded = training.load(); !loaded) return loaded;

@@ -1,6 +1,6 @@
-#include "master/evaluation_sample.hpp"
-
 #include <algorithm>
+
+#include "master/run_data.hpp"
 
 namespace gleaner {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/machine_facts.hpp"
-#include "common/net/memory_link.hpp"
+#include "common/net/tcp_link.hpp"
 #include "volunteer/hello.hpp"
 
 namespace gleaner {

@@ -8,7 +8,7 @@
 #include "common/result.hpp"
 #include "common/train/self_test/self_test.hpp"
 #include "master/config/config.hpp"
-#include "master/open_run.hpp"
+#include "master/master_run.hpp"
 #include "master/run_data.hpp"
 #include "master/see/console.hpp"
 

@@ -16,7 +16,6 @@
 #include "common/model/run_plan.hpp"
 #include "common/net/stop_signals.hpp"
 #include "master/announcement.hpp"
-#include "master/centroid_comparison.hpp"
 #include "master/core_settings.hpp"
 #include "master/door/gate.hpp"
 #include "master/entrance.hpp"
@@ -25,14 +24,11 @@
 #include "master/in_process_volunteers.hpp"
 #include "master/see/progress_source.hpp"
 #include "master/see/readers.hpp"
-#include "master/serving_loop.hpp"
-#include "master/shell/best_checkpoint.hpp"
 #include "master/shell/disk_gauge.hpp"
 #include "master/shell/keeper.hpp"
 #include "master/shell/resume_point.hpp"
 #include "master/shell/threaded_runner.hpp"
 #include "master/shell/way_back.hpp"
-#include "storage/engine/master_note.hpp"
 #include "storage/engine/store_folder.hpp"
 
 namespace gleaner {

@@ -12,6 +12,12 @@
 
 namespace gleaner {
 
+// Opens the store and runs the master on it. When the disk fills up, waits for room, opens the
+// store again and goes on, all in one process.
+
+// Returns when the run is finished, stopped or has failed, after telling the console.
+ExitCode open_and_run(MasterConfig config, const RunData& data, Console& console);
+
 // A run's store and its folder.
 struct StoreInFolder {
   RunStore& run;

@@ -1,4 +1,3 @@
-#include "master/open_run.hpp"
 
 #include <filesystem>
 #include <memory>

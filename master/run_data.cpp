@@ -13,7 +13,6 @@
 #include "common/machine_facts.hpp"
 #include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
-#include "master/evaluation_sample.hpp"
 #include "master/recipe/measured_recipe.hpp"
 #include "master/recipe/recipe_chosen.hpp"
 #include "storage/engine/rocks_store.hpp"

@@ -46,4 +46,14 @@ inline constexpr const char* kWideWeightsKey = "wide.weights";
 std::string wide_weights_text(const WideWeights& weights);
 std::optional<WideWeights> stored_wide_weights(const std::map<std::string, std::string>& settings);
 
+// How many test examples an evaluation scores by default: as many of `test_examples` as exact
+// scoring takes for a tenth of the work of the training between two evaluations, but at least 1,000
+// or all. `label_entries`: true labels of all training examples together. `every_epochs` is as in
+// the configuration; 0: only at the end. Pure arithmetic.
+
+// Counts work instead of time: the evaluations decide when a run ends early and which checkpoint
+// is best, and a machine's speed must not change that.
+std::uint64_t evaluation_sample(const ModelConfig& model, std::uint64_t label_entries,
+                                std::uint32_t every_epochs, std::uint64_t test_examples);
+
 }  // namespace gleaner

@@ -1,5 +1,5 @@
 // Brings a message to the handler of its type, and refuses a message that its sender may not send,
-// by the rows of message_table.hpp. Pure; any thread.
+// by the rows of messages.hpp. Pure; any thread.
 #pragma once
 
 #include <array>

@@ -3,9 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <exception>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +13,6 @@
 #include "common/result.hpp"
 #include "common/settings/settings_value.hpp"
 #include "schema/versions.hpp"
-#include "tools/cli/help_format.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/verbs.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/console/terminal.hpp"
-#include "common/settings/wrapped_text.hpp"
+#include "common/settings/settings.hpp"
 #include "common/text.hpp"
 #include "common/time.hpp"
 

@@ -10,7 +10,7 @@
 #include "common/console/output.hpp"
 #include "common/machine_facts.hpp"
 #include "common/result.hpp"
-#include "common/settings/settings_flags.hpp"
+#include "common/settings/settings.hpp"
 #include "common/settings/settings_value.hpp"
 #include "common/thread_pool.hpp"
 #include "volunteer/lend/pause_policy.hpp"

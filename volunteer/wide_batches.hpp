@@ -10,7 +10,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 

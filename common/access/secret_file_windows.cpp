@@ -7,9 +7,7 @@
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "common/access/secret_file.hpp"
 #include "common/os/files.hpp"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/os/journal.hpp"
+#include "common/os/process.hpp"
 
 namespace gleaner {
 namespace {

@@ -14,11 +14,14 @@
 #include <system_error>
 
 #include "common/data/atomic_file.hpp"
+#include "common/data/packed_format.hpp"
 #include "common/limits.hpp"
 #include "common/os/files.hpp"
 
-namespace gleaner {
+#define XXH_STATIC_LINKING_ONLY  // for a state that needs no allocation of its own
+#include <xxhash.h>
 
+namespace gleaner {
 namespace {
 
 constexpr int kBadDataStatus = 3;  // exit status of the programs for bad data
@@ -31,6 +34,32 @@ bool ascends_below(std::span<const std::uint32_t> ids, std::uint32_t end) {
 }
 
 }  // namespace
+
+std::uint64_t checksum(const void* bytes, std::size_t count) {
+  return XXH3_64bits(bytes, count);
+}
+
+struct ChecksumStream::State {
+  XXH3_state_t xxh3;
+};
+
+ChecksumStream::ChecksumStream() : state_(std::make_unique<State>()) {
+  reset();
+}
+
+ChecksumStream::~ChecksumStream() = default;
+
+void ChecksumStream::reset() {
+  XXH3_64bits_reset(&state_->xxh3);
+}
+
+void ChecksumStream::add(const void* bytes, std::size_t count) {
+  XXH3_64bits_update(&state_->xxh3, bytes, count);
+}
+
+std::uint64_t ChecksumStream::value() const {
+  return XXH3_64bits_digest(&state_->xxh3);
+}
 
 PackedDataset::~PackedDataset() {
   os::unmap_file(view_);

@@ -1,5 +1,3 @@
-#include "common/data/text_encoding.hpp"
-
 #include <fmt/format.h>
 #include <iconv.h>
 #include <unicode/ucsdet.h>
@@ -11,6 +9,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "common/data/byte_source.hpp"
 
 namespace gleaner {
 namespace {

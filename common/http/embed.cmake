@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ source of the FUNCTION that gives the page's FILES as bytes (see page_assets.hpp).
+# Writes OUTPUT, a C++ source of the FUNCTION that gives the page's FILES as bytes (see ).
 # cmake -DOUTPUT=... -DFOLDER=... -DFUNCTION=... -DFILES=index.html,page.js,... -P embed.cmake
 string(REPLACE "," ";" FILES "${FILES}")
 set(arrays "")
@@ -34,7 +34,7 @@ foreach(file IN LISTS FILES)
     "    {\"${path}\", \"${type}\", {reinterpret_cast<const char*>(kBytes${number}), sizeof(kBytes${number})}},\n")
   math(EXPR number "${number} + 1")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"common/http/page_assets.hpp\"
+file(WRITE ${OUTPUT} "#include \"common/http/http_server.hpp\"
 
 namespace gleaner {
 namespace {

@@ -7,11 +7,15 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +37,26 @@ constexpr unsigned kConnectionsClosing = 64;
 Error cannot_listen(const HostPort& address) {
   return {ErrorCode::kIo,
           fmt::format("cannot serve the page at {}: {}", to_text(address), std::strerror(errno))};
+}
+
+// A reply made once: assets never change while the process lives.
+struct AssetReply {
+  SharedText body;
+  std::string etag;
+};
+
+HttpReply asset(const PageAsset& found) {
+  static std::map<std::string_view, AssetReply> replies;
+  AssetReply& kept = replies[found.path];
+  if (!kept.body) {
+    kept.body = std::make_shared<const std::string>(found.content);
+    kept.etag = fmt::format("\"{:016x}\"", XXH3_64bits(found.content.data(), found.content.size()));
+  }
+  HttpReply made;
+  made.type = found.type;
+  made.body = kept.body;
+  made.etag = kept.etag;
+  return made;
 }
 
 }  // namespace
@@ -199,6 +223,15 @@ void HttpServer::serve() {
   resume_streams();
   deliver_answers(true);
   MHD_run(daemon_);
+}
+
+std::optional<HttpReply> asset_reply(std::string_view path, std::span<const PageAsset> own) {
+  for (const auto assets : {own, shared_page_assets()}) {
+    for (const PageAsset& found : assets) {
+      if (found.path == path) return asset(found);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace gleaner

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "common/result.hpp"
 
@@ -17,7 +16,7 @@ enum class HiddenUnits : std::uint8_t {
 };
 
 // The list of losses: a row NAME stands for Loss::kNAME, and for NAMELoss in
-// common/train/kernel_losses.hpp.
+// common/train/kernel_bodies.hpp.
 #define GLEANER_LOSSES(LOSS) LOSS(Logistic)
 
 #define GLEANER_LOSS_KIND(name) k##name,

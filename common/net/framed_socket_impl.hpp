@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/net/connect.hpp"
 #include "common/net/frame.hpp"
 #include "common/net/framed_socket.hpp"
 #include "common/net/tls_context.hpp"

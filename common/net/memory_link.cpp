@@ -1,5 +1,3 @@
-#include "common/net/memory_link.hpp"
-
 #include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
@@ -9,6 +7,7 @@
 
 #include "common/net/frame.hpp"
 #include "common/net/task_group.hpp"
+#include "common/net/tcp_link.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,11 +1,13 @@
 // Links over TCP and within the process. dial_tcp() connects; common/net/lobby.hpp accepts.
 #pragma once
 
+#include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
 #include <asio/ip/tcp.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "common/bytes.hpp"
 #include "common/host_port.hpp"
@@ -51,5 +53,13 @@ Result<void> reach_tcp(const HostPort& target, Millis time_max, const TcpLinkOpt
 // Blocks: for tools.
 Result<Bytes> ask_tcp(const HostPort& target, Millis time_max, Millis answer_max,
                       const TcpLinkOptions& options, Bytes question);
+
+// The two ends of a link within the process. Each end has its own executor, so each may run on its
+// own thread. Frames arrive complete and in order.
+
+using LinkPair = std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>>;
+
+// The first end delivers on `first`, the second on `second`.
+LinkPair make_memory_links(asio::any_io_executor first, asio::any_io_executor second);
 
 }  // namespace gleaner

@@ -4,6 +4,7 @@
 // initial values are the defaults. One thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -86,5 +87,71 @@ std::string print_toml(const Settings& settings, std::string_view title);
 std::string print_reference(const Settings& settings);
 // The flags for --help, wrapped at 80 columns; with flags for experts only if `all`.
 std::string print_flags(const Settings& settings, bool all);
+
+// The start of a program: turns arguments, environment and file into a configuration, or into a
+// text to print (--help, --version, --print-config and --print-reference).
+
+// Texts about a program.
+struct ProgramText {
+  std::string name;            // "gleaner-master"
+  std::string version;         // "0.1.0"
+  std::string usage;           // the usage line after the name
+  std::string summary;         // one or two sentences
+  std::string examples;        // whole lines, indented by two
+  std::string notes;           // whole lines after the exit codes; may be empty
+  std::string positional_key;  // key set by the first free argument; may be empty
+};
+
+// If set, the program prints it and exits with success.
+using TextToPrint = std::optional<std::string>;
+
+// A value from the process's environment.
+struct EnvironmentValue {
+  std::string variable;  // "GLEANER_MASTER"
+  std::string key;       // a key of the table
+  std::string text;
+};
+
+// Applies the file named by --config, then `environment`, then the flags; later values win.
+// `arguments` is argv without the program's name. Errors name the flag, or file and line, and the
+// accepted values.
+Result<TextToPrint> load_settings(const Settings& settings, const ProgramText& program,
+                                  const std::vector<EnvironmentValue>& environment,
+                                  const std::vector<std::string>& arguments);
+
+// With `all`, includes flags for experts.
+std::string print_help(const Settings& settings, const ProgramText& program, bool all);
+
+// Text in lines of a width that a terminal or a file of Markdown shows whole. Pure functions.
+inline constexpr std::size_t kTextColumns = 80;
+
+// Greedy wrapping; a word wider than a line gets its own line.
+inline std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t space = text.find(' ');
+    const std::string_view word = text.substr(0, space);
+    text = space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
+    if (word.empty()) continue;
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      lines.push_back(std::move(line));
+      line.clear();
+    }
+    if (!line.empty()) line += ' ';
+    line += word;
+  }
+  if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
+// `text` wrapped at 80 columns, every line indented by `indent`.
+inline std::string wrap_text(std::string_view text, std::size_t indent) {
+  std::string result;
+  for (const std::string& line : wrap(text, kTextColumns - indent)) {
+    result += std::string(indent, ' ') + line + "\n";
+  }
+  return result;
+}
 
 }  // namespace gleaner

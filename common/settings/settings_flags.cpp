@@ -1,5 +1,3 @@
-#include "common/settings/settings_flags.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,8 +6,8 @@
 #include <utility>
 
 #include "common/result.hpp"
+#include "common/settings/settings.hpp"
 #include "common/settings/settings_value.hpp"
-#include "common/settings/wrapped_text.hpp"
 
 namespace gleaner {
 namespace {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/settings/settings.hpp"
-#include "common/settings/wrapped_text.hpp"
 
 namespace gleaner {
 namespace {

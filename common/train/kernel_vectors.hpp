@@ -169,5 +169,41 @@ void project_rows_kernel(const SignProjections& projections, const float* const*
   }
 }
 
+constexpr std::size_t kPicksAhead = 12;
+
+// Blocks * kWidth columns at a time stay in registers over the whole list of rows.
+template <std::size_t Blocks>
+void add_columns(const float* rows, std::size_t stride, const std::uint32_t* picks,
+                 const float* factors, std::size_t count, float* sum) {
+  Vec sums[Blocks];
+#pragma GCC unroll 8
+  for (std::size_t b = 0; b < Blocks; ++b) sums[b] = Vec::load(sum + kWidth * b);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kPicksAhead < count) {
+      const float* ahead = rows + picks[i + kPicksAhead] * stride;
+#pragma GCC unroll 8
+      for (std::size_t b = 0; b < Blocks; ++b) __builtin_prefetch(ahead + kWidth * b);
+    }
+    const float* row = rows + picks[i] * stride;
+    const Vec factor = Vec::broadcast(factors[i]);
+#pragma GCC unroll 8
+    for (std::size_t b = 0; b < Blocks; ++b) {
+      sums[b] = Vec::fma(factor, Vec::load(row + kWidth * b), sums[b]);
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t b = 0; b < Blocks; ++b) sums[b].store(sum + kWidth * b);
+}
+
+void add_rows_kernel(const float* rows, std::size_t stride, const std::uint32_t* picks,
+                     const float* factors, std::size_t count, float* sum, std::size_t width) {
+  constexpr std::size_t kBlocks = Vec::kBackwardBlocks;
+  std::size_t j = 0;
+  for (; j + kBlocks * kWidth <= width; j += kBlocks * kWidth) {
+    add_columns<kBlocks>(rows + j, stride, picks, factors, count, sum + j);
+  }
+  for (; j < width; j += kWidth) add_columns<1>(rows + j, stride, picks, factors, count, sum + j);
+}
+
 }  // namespace
 }  // namespace gleaner

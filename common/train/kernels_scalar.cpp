@@ -2,7 +2,6 @@
 #include <bit>
 #include <cmath>
 
-#include "common/exact_fma.hpp"
 #include "common/portable_math.hpp"
 #include "common/train/kernels.hpp"
 
@@ -166,17 +165,6 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
     unsigned word = 0;
     for (unsigned p = 0; p < 16; ++p) word |= (sums[p] > 0 ? 1u : 0u) << p;
     bits[first / 16] = static_cast<std::uint16_t>(word);
-  }
-}
-
-void add_rows_kernel(const float* rows, std::size_t stride, const std::uint32_t* picks,
-                     const float* factors, std::size_t count, float* sum, std::size_t width) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const float* row = rows + picks[i] * stride;
-    const Vec factor = Vec::broadcast(factors[i]);
-    for (std::size_t j = 0; j < width; j += 16) {
-      Vec::fma(factor, Vec::load(row + j), Vec::load(sum + j)).store(sum + j);
-    }
   }
 }
 

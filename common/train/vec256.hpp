@@ -3,8 +3,6 @@
 
 #include <immintrin.h>
 
-#include <cstdint>
-
 #include "common/train/kernels.hpp"
 
 namespace gleaner {

@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "common/console/output.hpp"
-#include "common/limits.hpp"
 #include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
 #include "common/result.hpp"
-#include "common/settings/settings_flags.hpp"
+#include "common/settings/settings.hpp"
 #include "common/settings/settings_value.hpp"
 #include "master/core/core_config.hpp"
 
@@ -106,7 +105,7 @@ struct MasterConfig {
   };
 
   struct Evaluation {
-    // Test examples that an evaluation scores; kEvaluateAll: all; unset: see evaluation_sample.hpp.
+    // Test examples that an evaluation scores; kEvaluateAll: all; unset: see run_data.hpp.
     std::optional<std::uint64_t> sample;
     std::optional<std::uint32_t>
         patience;                  // evaluations without a higher P@1 that end the run; 0: none do

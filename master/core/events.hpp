@@ -5,7 +5,7 @@
 // Two kinds of effects are queued. Worker tasks run one at a time, in the order in which the core
 // issued them: that is the order of the arithmetic on the input layer. Storage tasks do the same
 // with one exception: between two steps of a fold, the store stages and settles commits and reads
-// rows that were issued after the fold (master/shell/storage_queue.hpp). A round is folded after
+// rows that were issued after the fold (master/shell/persister.hpp). A round is folded after
 // all its commits are staged.
 #pragma once
 

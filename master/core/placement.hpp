@@ -83,7 +83,7 @@ class Placement {
   [[nodiscard]] std::vector<ShardId> ready_at(SessionId holder, Layer layer) const;
   // Whether the session owes a result, a commit, an offer, a load or a hand-over.
   [[nodiscard]] bool owes(SessionId id, const SessionState& session) const;
-  // -- outstanding work (placement_outstanding.cpp)
+  // -- outstanding work (placement_messages.cpp)
   // The outstanding work of the session that is due first. Its deadline counts from when it began:
   // the time that Sessions::time_for gives, and what the bytes of a shard take on a thin line.
   std::optional<OutstandingWork> first_outstanding(SessionId id, SessionState& session);

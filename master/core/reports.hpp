@@ -6,12 +6,10 @@
 #include <memory>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "common/access/standing.hpp"
 #include "common/console/log.hpp"
 #include "common/ids.hpp"
-#include "common/time.hpp"
 #include "schema/messages.hpp"
 #include "schema/records.hpp"
 

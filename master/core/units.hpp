@@ -62,7 +62,7 @@ class Units {
   // Hands a task to the worker, or to the holders of the input layer as steps.
   void perform(WorkerTask task);
 
-  // -- answers (unit_results.cpp, input_units.cpp). An error ends the session.
+  // -- answers (input_stream.cpp: to units of input shards). An error ends the session.
   Result<void> receive(SessionId id, SessionState& session, UnitResult& result);
   Result<void> receive(SessionId id, SessionState& session, EvalResult& result,
                        RoundIndex checkpoint);

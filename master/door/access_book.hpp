@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/access/key_pair.hpp"
 #include "common/access/standing.hpp"

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "master/see/event_json.hpp"
 #include "master/see/event_text.hpp"
-#include "master/see/progress_text.hpp"
+#include "master/see/status_words.hpp"
 
 namespace gleaner {
 namespace {

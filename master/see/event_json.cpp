@@ -1,8 +1,7 @@
-#include "master/see/event_json.hpp"
-
 #include <cmath>
 #include <type_traits>
 
+#include "master/see/event_text.hpp"
 #include "master/see/json_values.hpp"
 #include "master/see/status_words.hpp"
 

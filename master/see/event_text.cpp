@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "common/text.hpp"
-#include "master/see/progress_text.hpp"
+#include "master/see/status_words.hpp"
 
 namespace gleaner {
 namespace {

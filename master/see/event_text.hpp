@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/console/terminal.hpp"
+#include "master/see/page_view.hpp"
 #include "master/see/run_events.hpp"
 
 namespace gleaner {
@@ -21,5 +22,14 @@ std::string event_line(const RunEvent& event, TextStyle style);
 // The level at which an event is shown: below kInfo only with --verbose, above kInfo also with
 // --quiet. Results count as warnings.
 LogLevel importance(const RunEvent& event);
+
+// Events and progress as JSON, for programs that read events (EVENTS.md).
+
+// An event, or the progress, as one JSON object without newline.
+std::string event_json(const RunEvent& event);
+std::string progress_json(const RunProgress& progress);
+
+// `id` lets a returning reader name the last event that it has.
+std::string event_shown_json(const EventShown& event, const std::string& id);
 
 }  // namespace gleaner

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/infer/annif.hpp"
+#include "storage/infer/questions.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,12 +4,43 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "common/time.hpp"
-#include "master/see/eta.hpp"
 #include "schema/tool_messages.hpp"
 
 namespace gleaner {
+
+// Forecasts the end of a run from the times of its batches and evaluations so far. The time of a
+// batch is an average over the last half of the training, at most ten minutes, and starts again
+// when volunteers come or go. Time is a parameter. One thread.
+class Eta {
+ public:
+  // To be called a few times a second with the core's state.
+  void note(const RunProgress& run, Instant now);
+
+  // Negative while too little is known.
+  [[nodiscard]] double seconds(const RunProgress& run) const;
+
+ private:
+  // A moment of the training. Its clock stands still during evaluations, and while nobody is here.
+  struct Mark {
+    double trained = 0;  // seconds
+    BatchIndex batch = 0;
+  };
+
+  void note_training(BatchIndex batch);
+
+  std::optional<Instant> last_;
+  RunStage stage_ = RunStage::kWaiting;  // at last_
+  std::uint32_t volunteers_ = 0;
+  std::optional<std::uint32_t> first_epoch_;
+  double trained_ = 0;  // seconds
+  double evaluating_ = 0;
+  std::uint32_t evaluations_ = 0;  // that are over
+  std::deque<Mark> marks_;         // the latest last
+  double per_batch_ = -1;          // seconds
+};
 
 class ProgressSource {
  public:

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <limits>
 
-#include "master/see/event_json.hpp"
+#include "master/see/event_text.hpp"
 #include "master/see/view_json.hpp"
 
 namespace gleaner {

@@ -15,7 +15,6 @@
 
 #include "common/access/standing.hpp"
 #include "common/http/http_server.hpp"
-#include "common/http/page_assets.hpp"
 #include "master/see/history_series.hpp"
 #include "master/see/page_view.hpp"
 #include "master/see/readers.hpp"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/console/terminal.hpp"
-#include "master/see/event_json.hpp"
 #include "master/see/event_text.hpp"
 #include "master/see/history_series.hpp"
 

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "common/console/terminal.hpp"
+#include "common/result.hpp"
 #include "schema/messages.hpp"
+#include "schema/tool_messages.hpp"
 
 namespace gleaner {
 
@@ -33,5 +36,29 @@ bool is_paused(const VolunteerEntry& volunteer);
 std::string volunteer_state(const RunStatus& status, std::size_t volunteer);
 // The state from counts: `held` shards, of which `ready` are trained.
 std::string volunteer_state(const VolunteerEntry& volunteer, std::size_t held, std::size_t ready);
+
+// The progress of a run as one line. Pure functions.
+
+// Figures as people read them: rounded, and with words for long times.
+std::string rate_shown(double value);
+std::string seconds_shown(double seconds);
+
+// A line of at most `width` columns with a bar. The least important parts are shortened, then left
+// out, until the rest fits.
+std::string progress_line(const RunProgress& run, unsigned width, TextStyle style);
+
+// All figures, as a log line.
+std::string progress_log_line(const RunProgress& run);
+
+// Explains to people why a run, a shard or a volunteer is as it is. Names of peers are made
+// printable.
+
+// Explains the state of the run in one or two short sentences: its activity, or why it stands still
+// and until when.
+std::string headline(const RunStatus& status);
+
+// Explains the state of `about`: "run", a shard's number, or a volunteer's name. kInvalidArgument
+// lists what there is.
+Result<std::vector<std::string>> why(const RunStatus& status, const std::string& about);
 
 }  // namespace gleaner

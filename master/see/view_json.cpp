@@ -1,15 +1,18 @@
 #include "master/see/view_json.hpp"
 
+#include <qrencode.h>
+
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "master/see/event_text.hpp"
 #include "master/see/json_values.hpp"
-#include "master/see/qr_code.hpp"
 #include "master/see/status_words.hpp"
-#include "master/see/why.hpp"
 
 namespace gleaner {
-
 namespace {
 
 Json precision_of(const Precision& precision) {
@@ -36,6 +39,28 @@ Json why_of(const RunStatus& status) {
 }
 
 }  // namespace
+
+// The text as a QR code: one string per row, '1' for a dark module and '0' for a light one, without
+// the quiet zone of four modules around the code. Empty when the text is too long for a code.
+
+// The code's rows, each a '1' for every dark module and a '0' for every light one, without the
+// quiet zone of four modules that belongs around it. Empty when the text is longer than a code can
+// hold.
+inline std::vector<std::string> qr_rows(std::string_view text) {
+  const std::string copy(text);
+  const std::unique_ptr<QRcode, decltype(&QRcode_free)> code(
+      QRcode_encodeString8bit(copy.c_str(), 0, QR_ECLEVEL_M), &QRcode_free);
+  std::vector<std::string> rows;
+  if (!code) return rows;
+  const auto width = static_cast<std::size_t>(code->width);
+  for (std::size_t y = 0; y < width; ++y) {
+    std::string& row = rows.emplace_back(width, '0');
+    for (std::size_t x = 0; x < width; ++x) {
+      if ((code->data[y * width + x] & 1) != 0) row[x] = '1';
+    }
+  }
+  return rows;
+}
 
 std::string run_json(const PageView& view, const RunFacts& facts, const HistorySeries& history) {
   const RunStatus& s = view.status;

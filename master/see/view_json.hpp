@@ -25,12 +25,12 @@ std::string shards_json(const PageView& view);
 std::string volunteers_json(const PageView& view, const RunFacts& facts, const CreditTally& credit,
                             bool with_addresses);
 
-// The receipts (receipts_json.cpp) of `count` shards of a round, from shard `first` on, and the
+// The receipts (receipt_log.cpp) of `count` shards of a round, from shard `first` on, and the
 // banned keys. Without `people`, for observers, only sums.
 std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
                           std::size_t count, const PageView* people);
 
-// The history of one run or of several (history_json.cpp).
+// The history of one run or of several (history_series.cpp).
 std::string history_json(const HistorySeries& history, RoundIndex from, RoundIndex to,
                          std::size_t pieces);
 // Each run as a whole, in at most `pieces` pieces.

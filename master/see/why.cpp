@@ -1,4 +1,3 @@
-#include "master/see/why.hpp"
 
 #include <fmt/format.h>
 

@@ -15,8 +15,8 @@
 #include "common/access/standing.hpp"
 #include "common/net/shell_interfaces.hpp"
 #include "master/core/master_core.hpp"
+#include "master/shell/persister.hpp"
 #include "master/shell/relay_end.hpp"
-#include "master/shell/storage_queue.hpp"
 
 namespace gleaner {
 

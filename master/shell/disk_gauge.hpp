@@ -4,10 +4,12 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "common/time.hpp"
 #include "storage/engine/store_folder.hpp"
@@ -19,10 +21,23 @@ class DiskGauge {
   // `io` runs the thread's posts, and `on_gone` when the folder is not in its place. `io` and
   // `folder` outlive the gauge.
   DiskGauge(asio::io_context& io, const HeldFolder& folder,
-            std::function<void(const Error&)> on_gone);
+            std::function<void(const Error&)> on_gone)
+      : io_(io), folder_(folder), on_gone_(std::move(on_gone)) {}
 
   // Starts a measurement unless the last one was less than a second ago.
-  void measure(Instant now);
+  void measure(Instant now) {
+    if (measured_ && now - *measured_ < Millis(1000)) return;
+    measured_ = now;
+    asio::post(thread_, [this] {
+      const std::uint64_t used = folder_bytes(folder_.reach());
+      const std::uint64_t free = gleaner::free_bytes(folder_.reach()).value_or(0);
+      asio::post(io_, [this, used, free, in_place = folder_.check()] {
+        if (!in_place) on_gone_(in_place.error());
+        store_bytes_ = used;
+        free_bytes_ = free;
+      });
+    });
+  }
 
   [[nodiscard]] std::uint64_t store_bytes() const { return store_bytes_; }
 

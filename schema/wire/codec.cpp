@@ -8,7 +8,6 @@
 #include <new>
 
 #include "schema/wire/field_reader.hpp"
-#include "schema/wire/field_sizer.hpp"
 #include "schema/wire/field_writer.hpp"
 #include "schema/wire/protocol.capnp.h"
 #include "schema/wire/records.capnp.h"

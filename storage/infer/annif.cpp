@@ -1,5 +1,3 @@
-#include "storage/infer/annif.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -7,6 +5,7 @@
 #include <utility>
 
 #include "common/limits.hpp"
+#include "storage/infer/questions.hpp"
 
 namespace gleaner {
 namespace {

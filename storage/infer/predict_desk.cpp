@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/thread_pool.hpp"
-#include "storage/infer/annif.hpp"
+#include "storage/infer/questions.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <span>
+#include <unordered_map>
 
 #include "common/data/packed_format.hpp"
 #include "common/limits.hpp"
@@ -14,12 +15,43 @@
 #include "common/model/shard_rows.hpp"
 
 namespace gleaner {
-
 namespace {
 
 constexpr std::uint64_t kEntriesMax = ~std::uint32_t{0};
 
 }  // namespace
+
+NameMatch::NameMatch(std::uint32_t in_file, std::uint32_t in_data)
+    : is_by_name_(false), to_data_(in_file, kNone), to_file_(in_data, kNone) {
+  for (std::uint32_t number = 0; number < std::min(in_file, in_data); ++number) {
+    pair(number, number);
+  }
+}
+
+NameMatch::NameMatch(const NameTable& in_file, const NameTable& in_data)
+    : is_by_name_(true), to_data_(in_file.size(), kNone), to_file_(in_data.size(), kNone) {
+  std::unordered_map<std::string_view, std::uint32_t> known;
+  for (std::uint32_t number = 0; number < in_data.size(); ++number) {
+    if (!in_data.name(number).empty()) known.try_emplace(in_data.name(number), number);
+  }
+  for (std::uint32_t number = 0; number < in_file.size(); ++number) {
+    const auto found = known.find(in_file.name(number));
+    if (found != known.end() && to_file_[found->second] == kNone) pair(number, found->second);
+  }
+}
+
+void NameMatch::pair(std::uint32_t in_file, std::uint32_t in_data) {
+  to_data_[in_file] = in_data;
+  to_file_[in_data] = in_file;
+  ++shared_;
+}
+
+bool NameMatch::is_identity() const {
+  for (std::uint32_t number = 0; number < to_data_.size(); ++number) {
+    if (to_data_[number] != number) return false;
+  }
+  return true;
+}
 
 InitialModel::InitialModel(std::unique_ptr<TensorFile> file) : file_(std::move(file)) {}
 

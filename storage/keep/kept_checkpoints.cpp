@@ -8,7 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include "storage/engine/master_note.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/keep/open_to_read.hpp"
 

@@ -18,6 +18,7 @@
 #include "common/model/model_config.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
+#include "common/result.hpp"
 #include "storage/engine/store.hpp"
 #include "storage/run_records.hpp"
 
@@ -96,5 +97,25 @@ void check_history(Store& store, const CheckedRun& run, Findings& findings,
 void check_ledger(Store& store, const CheckedRun& run, Findings& findings, const CheckHooks& hooks);
 
 CheckedRun check_store(Store& store, Findings& findings, const CheckHooks& hooks = {});
+
+// Repairs a damaged store with a backup of the same run. The damaged store is only read. Valid
+// content is copied to an empty store; damaged content is computed again or taken from the backup,
+// but only if the shard's digest proves that it is the folded content. A repaired store therefore
+// has the digest of the store before the damage.
+
+// A completed step, in words.
+struct RepairStep {
+  std::string where;
+  std::string what;
+};
+
+struct RepairOutcome {
+  std::vector<RepairStep> done;
+  // Content that neither store has. If there is any, `target` is useless.
+  std::vector<RepairStep> lost;
+};
+
+// `backup` is undamaged. kIdentity when it belongs to another run.
+Result<RepairOutcome> repair_store(Store& damaged, Store& backup, Store& target);
 
 }  // namespace gleaner

@@ -1,4 +1,3 @@
-#include "storage/keep/store_repair.hpp"
 
 #include <fmt/format.h>
 

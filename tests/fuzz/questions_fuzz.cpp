@@ -6,7 +6,6 @@
 
 #include "common/limits.hpp"
 #include "common/result.hpp"
-#include "storage/infer/annif.hpp"
 #include "storage/infer/questions.hpp"
 
 namespace gleaner {

@@ -10,7 +10,6 @@
 #include "storage/infer/table_search.hpp"
 #include "storage/keep/model_rows.hpp"
 #include "storage/keep/store_check.hpp"
-#include "storage/keep/store_repair.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/tools/sound_run.hpp"
 #include "tools/look/reports.hpp"

@@ -1,7 +1,5 @@
 // The portable fused multiply-add against the C library's, which rounds once where these tests run
 // (glibc), and against the processor's own through the kernels of other levels.
-#include "common/exact_fma.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
+#include "common/portable_math.hpp"
 #include "tests/property/property_seed.hpp"
 
 namespace gleaner {

@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30;
 
+std::optional<RoundIndex> round_of(const Message& message, const RunPlan& plan) {
+  if (const auto* commit = std::get_if<ShardCommit>(&message)) return commit->round;
+  const auto* result = std::get_if<UnitResult>(&message);
+  if (result == nullptr || result->batches.empty()) return std::nullopt;
+  return plan.round_of(result->batches.front().batch);
+}
+
 }  // namespace
 
 VolunteerProcess::VolunteerProcess(SimContext& context, MasterProcess& master, std::size_t index,
@@ -108,17 +115,6 @@ void VolunteerProcess::tell(const Lie& lie, std::function<void(std::optional<Rou
   on_lie_ = std::move(on_lie);
   on_sent_away_ = std::move(on_sent_away);
 }
-
-namespace {
-
-std::optional<RoundIndex> round_of(const Message& message, const RunPlan& plan) {
-  if (const auto* commit = std::get_if<ShardCommit>(&message)) return commit->round;
-  const auto* result = std::get_if<UnitResult>(&message);
-  if (result == nullptr || result->batches.empty()) return std::nullopt;
-  return plan.round_of(result->batches.front().batch);
-}
-
-}  // namespace
 
 void VolunteerProcess::falsify(Message& message) {
   const Strangers& strangers = context_.options.strangers;

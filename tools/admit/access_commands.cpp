@@ -16,7 +16,7 @@
 #include "master/door/access_book.hpp"
 #include "master/door/access_file.hpp"
 #include "master/door/administration.hpp"
-#include "storage/engine/master_note.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "tools/admit/master_query.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"

@@ -6,7 +6,7 @@
 #include "common/access/addresses.hpp"
 #include "common/result.hpp"
 #include "schema/messages.hpp"
-#include "storage/engine/master_note.hpp"
+#include "storage/engine/store_folder.hpp"
 
 namespace gleaner {
 

@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/console/terminal.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/result.hpp"
 
 namespace gleaner {
 
@@ -27,5 +30,16 @@ struct ChartLayout {
 // when no curve has two points.
 std::string curve_chart(const std::vector<Curve>& curves, const std::string& x_name,
                         const ChartLayout& layout);
+
+// Pictures drawn by the program gnuplot. One thread at a time.
+
+// `text` as a string constant for gnuplot, with every special character quoted.
+std::string gnuplot_quoted(std::string_view text);
+
+// Draws `commands` (without terminal and output) into `path`, as SVG or PNG by its ending. Sizes
+// are in pixels. The file appears whole or not at all. kResources without gnuplot names the package
+// to install.
+Result<void> draw_with_gnuplot(const std::string& commands, const std::string& path, unsigned width,
+                               unsigned height, AtomicFile::Existing existing);
 
 }  // namespace gleaner

@@ -1,11 +1,10 @@
-#include "tools/cli/help_format.hpp"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "common/settings/wrapped_text.hpp"
+#include "common/settings/settings.hpp"
+#include "tools/cli/verbs.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,12 +1,11 @@
 #include "tools/cli/store_access.hpp"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "storage/engine/master_note.hpp"
+#include "storage/engine/store_folder.hpp"
 
 namespace gleaner {
 namespace {

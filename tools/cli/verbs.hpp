@@ -3,7 +3,10 @@
 // sets `exit_status`, which must outlive the parsing.
 #pragma once
 
+#include <memory>
+
 namespace CLI {
+
 class App;
 }
 
@@ -36,5 +39,15 @@ namespace gleaner {
 #define GLEANER_VERB_DECLARATION(group, add) void add(CLI::App& app, int& exit_status);
 GLEANER_VERBS(GLEANER_VERB_DECLARATION)
 #undef GLEANER_VERB_DECLARATION
+
+// How --help of `gleaner` and of its verbs is laid out: text runs to 80 columns however the verb
+// wrote it down; lines of examples and lists stay as they are.
+
+class FormatterBase;
+}  // namespace gleaner
+
+namespace gleaner {
+
+std::shared_ptr<CLI::FormatterBase> help_format();
 
 }  // namespace gleaner

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "common/data/text_encoding.hpp"
+#include "common/data/byte_source.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/dataset/tag_forms.hpp"
 

@@ -292,8 +292,8 @@ def check_repository(root, with_format=True):
         check_co_await(path, plain, findings)
         if not path.startswith("tests/"):
             check_function_lengths(path, plain, findings)
-            if path.endswith(".cpp"):
-                check_private_part(path, plain, LONG_PRIVATE_PARTS, findings)
+        if path.endswith(".cpp"):
+            check_private_part(path, plain, LONG_PRIVATE_PARTS, findings)
     check_circles(texts, allowed, findings)
     check_folder_sizes(files, findings)
     check_dead_files(files, texts, findings)

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "master/shell/best_checkpoint.hpp"
+#include "master/shell/keeper.hpp"
 #include "master/shell/resume_point.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/keep/kept_checkpoints.hpp"

@@ -17,7 +17,6 @@
 #include "storage/keep/backup.hpp"
 #include "storage/keep/open_to_read.hpp"
 #include "storage/keep/store_check.hpp"
-#include "storage/keep/store_repair.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "common/model/run_plan.hpp"
+#include "tools/cli/charts.hpp"
 #include "tools/cli/console.hpp"
-#include "tools/cli/gnuplot.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/cli/verbs.hpp"

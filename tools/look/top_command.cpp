@@ -12,7 +12,7 @@
 
 #include "common/text.hpp"
 #include "master/see/status_words.hpp"
-#include "storage/engine/master_note.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "tools/admit/master_query.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"

@@ -14,16 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/access/addresses.hpp"
 #include "common/host_port.hpp"
 #include "common/http/http_server.hpp"
-#include "common/http/page_assets.hpp"
 #include "common/machine_facts.hpp"
 #include "common/os/process.hpp"
 #include "common/train/kernels.hpp"
 #include "master/see/predict_api.hpp"
 #include "master/see/run_api.hpp"
-#include "master/see/view_json.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/infer/predict_desk.hpp"
 #include "tools/cli/report.hpp"

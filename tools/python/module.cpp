@@ -4,9 +4,12 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,7 +20,7 @@
 #include "common/data/word_model.hpp"
 #include "common/limits.hpp"
 #include "common/result.hpp"
-#include "tools/python/answer_figures.hpp"
+#include "tools/predict/ranking_quality.hpp"
 #include "tools/python/interrupts.hpp"
 #include "tools/python/loaded_model.hpp"
 
@@ -123,18 +126,26 @@ void define_model(py::module_& module) {
                   [](const std::string& path, const std::string& data, unsigned threads) {
                     auto model = or_raise(
                         without_interpreter([&] { return Model::open(path, data, threads); }));
-                    warn_of_dictionaries(model->data().words(), data.empty() ? path : data);
+                    warn_of_dictionaries(model->data.words(), data.empty() ? path : data);
                     return model;
                   })
       .def("points", [](const Model& self,
-                        const Texts& texts) { return points_of(*self.data().words(), texts); })
+                        const Texts& texts) { return points_of(*self.data.words(), texts); })
       .def("best",
            [](Model& self, const Points& points, std::uint32_t top_k) {
+             std::vector<std::uint32_t> labels;
+             std::vector<float> logits;
              const auto best =
                  or_raise(without_interpreter([&] { return self.best(points, top_k); }));
-             return py::make_tuple(matrix_of(best.labels, best.width),
-                                   matrix_of(best.logits, best.width),
-                                   matrix_of(best.probabilities, best.width));
+             for (const ScoredLabel& label : best) {
+               labels.push_back(label.label);
+               logits.push_back(label.logit);
+             }
+             const std::uint32_t width = self.model->entries(top_k);
+             return py::make_tuple(
+                 matrix_of(labels, width), matrix_of(logits, width),
+                 matrix_of(probabilities_of(self.model->config(), self.model->calibration(), best),
+                           width));
            })
       .def("why",
            [](Model& self, const Points& points, std::uint32_t label, std::size_t count) {
@@ -150,18 +161,17 @@ void define_model(py::module_& module) {
              return or_raise(without_interpreter([&] { return self.save(path); }));
            })
       .def("forget_threads", &Model::forget_threads)
-      .def("label_names", [](const Model& self) { return names_of(self.data().names().labels); })
-      .def("feature_names",
-           [](const Model& self) { return names_of(self.data().names().features); })
-      .def("words", [](const Model& self) { return *self.data().words(); })
+      .def("label_names", [](const Model& self) { return names_of(self.data.names().labels); })
+      .def("feature_names", [](const Model& self) { return names_of(self.data.names().features); })
+      .def("words", [](const Model& self) { return *self.data.words(); })
       .def_property_readonly("facts", [](Model& self) {
-        const ModelConfig& config = self.model().config();
+        const ModelConfig& config = self.model->config();
         using namespace py::literals;
         return py::dict(
             "features"_a = config.features, "labels"_a = config.labels, "hidden"_a = config.hidden,
-            "checkpoint"_a = self.checkpoint(),
+            "checkpoint"_a = self.model->checkpoint(),
             "hidden_units"_a = config.hidden_units == HiddenUnits::kLinear ? "linear" : "relu",
-            "reads_texts"_a = self.data().words() != nullptr);
+            "reads_texts"_a = self.data.words() != nullptr);
       });
 }
 
@@ -219,6 +229,54 @@ void define_training(py::module_& module) {
       });
 }
 
+// The figures of `gleaner evaluate` for answers that a Python program has.
+struct AnswerFigures {
+  explicit AnswerFigures(const AnsweringModel& model)
+      : propensities(model.label_counts(), model.config().points), classes(model.label_counts()) {}
+
+  AnswerFigures(const AnswerFigures&) = delete;  // parts refer to each other
+  AnswerFigures& operator=(const AnswerFigures&) = delete;
+
+  // True labels, ascending, and the best ones, row by row.
+  void add(const Offsets& offsets, const Columns& labels, const Columns& best) {
+    const auto width = static_cast<std::size_t>(best.shape(1));
+    for (std::size_t row = 0; row < static_cast<std::size_t>(best.shape(0)); ++row) {
+      quality.add(row_of(labels, offsets, row), {best.data() + row * width, width});
+    }
+  }
+
+  // By name; not a number where no example has labels.
+  [[nodiscard]] std::map<std::string, double> figures() const {
+    std::map<std::string, double> figures = {{"ndcg_at_3", quality.ndcg(1)},
+                                             {"ndcg_at_5", quality.ndcg(2)},
+                                             {"recall_at_5", quality.recall(2)},
+                                             {"evaluated", static_cast<double>(quality.points())}};
+    Precision precision = quality.precision();
+    visit_depths(precision, [&](const char* name, const char*, double value) {
+      figures[name] = quality.points() == 0 ? std::nan("") : value;
+    });
+    constexpr std::array kNames = {"head", "torso", "tail"};
+    for (std::size_t c = 0; c < kFrequencyClasses; ++c) {
+      const Quality::ByClass& own = quality.by_class(c);
+      figures[std::string("recall_at_5_") + kNames[c]] =
+          static_cast<double>(own.hits[2]) / static_cast<double>(own.true_labels);
+    }
+    return figures;
+  }
+
+  InversePropensities propensities;
+  FrequencyClasses classes;
+  Quality quality{propensities, classes};
+};
+
+void define_figures(py::module_& module) {
+  py::class_<AnswerFigures>(module, "AnswerFigures")
+      .def(py::init(
+          [](const LoadedModel& model) { return std::make_unique<AnswerFigures>(*model.model); }))
+      .def("add", &AnswerFigures::add)
+      .def("figures", &AnswerFigures::figures);
+}
+
 }  // namespace
 }  // namespace gleaner
 
@@ -226,21 +284,9 @@ PYBIND11_MODULE(_gleaner, module) {
   using namespace gleaner;
   define_model(module);
   define_training(module);
-  py::class_<AnswerFigures>(module, "AnswerFigures")
-      .def(py::init(
-          [](const LoadedModel& model) { return std::make_unique<AnswerFigures>(model.model()); }))
-      .def("add",
-           [](AnswerFigures& self, const Offsets& offsets, const Columns& labels,
-              const Columns& best) {
-             const auto rows = static_cast<std::size_t>(best.shape(0));
-             const auto width = static_cast<std::size_t>(best.shape(1));
-             for (std::size_t row = 0; row < rows; ++row) {
-               self.add(row_of(labels, offsets, row), {best.data() + row * width, width});
-             }
-           })
-      .def("figures", &AnswerFigures::figures);
+  define_figures(module);
   module.def("watch_interrupts", &watch_interrupts);
-  module.def("interrupts", &interrupts);
+  module.def("interrupts", [] { return interrupt_count.load(); });
   module.def("end_without_destructors", &end_without_destructors);
   module.attr("LABELS_MAX") = kLabelsMax;
   module.attr("FEATURES_MAX") = kFeaturesMax;

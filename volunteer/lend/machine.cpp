@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <fstream>
 #include <sstream>
 
 #include "common/os/priority.hpp"

@@ -2,9 +2,7 @@
 // process runs in a batch job or a container. Any thread, except for QuietSession.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,7 +10,7 @@
 #include <vector>
 
 #include "common/machine_facts.hpp"
-#include "volunteer/lend/readings.hpp"
+#include "volunteer/lend/pause_policy.hpp"
 
 namespace gleaner::volunteer {
 

@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-#include "volunteer/lend/readings.hpp"
+#include "volunteer/lend/pause_policy.hpp"
 
 namespace gleaner::volunteer {
 

@@ -1,7 +1,6 @@
 // Windows reports sessions and sleep here, in place of Linux's system bus.
 #include <windows.h>
 //
-#include <fmt/format.h>
 #include <netlistmgr.h>
 #include <objbase.h>
 #include <powrprof.h>

@@ -16,7 +16,6 @@
 #include "common/access/standing.hpp"
 #include "common/host_port.hpp"
 #include "common/http/http_server.hpp"
-#include "common/http/page_assets.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

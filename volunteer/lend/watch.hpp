@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "volunteer/lend/machine.hpp"
-#include "volunteer/lend/readings.hpp"
+#include "volunteer/lend/pause_policy.hpp"
 #include "volunteer/lend/system_bus.hpp"
 
 namespace gleaner::volunteer {

@@ -21,7 +21,6 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "master/core/bag/lease_index.hpp"
 #include "master/core/bag/shard_rounds.hpp"

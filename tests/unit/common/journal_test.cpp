@@ -1,8 +1,7 @@
-#include "common/os/journal.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "common/console/output.hpp"
+#include "common/os/process.hpp"
 
 namespace gleaner {
 

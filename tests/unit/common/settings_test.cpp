@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 
-#include "common/settings/settings_flags.hpp"
 #include "common/settings/settings_value.hpp"
 
 namespace gleaner {

@@ -1,8 +1,7 @@
-#include "master/centroid_comparison.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "master/finished_run.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 
 namespace gleaner {

@@ -1,7 +1,6 @@
-#include "master/open_run.hpp"
-
 #include <catch2/catch.hpp>
 
+#include "master/master_run.hpp"
 #include "master/room_wait.hpp"
 
 namespace gleaner {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "master/see/console.hpp"
-#include "master/see/event_json.hpp"
+#include "master/see/event_text.hpp"
 #include "tests/support/captured_stream.hpp"
 
 namespace gleaner {

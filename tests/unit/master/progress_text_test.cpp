@@ -1,8 +1,7 @@
-#include "master/see/progress_text.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "master/see/event_text.hpp"
+#include "master/see/status_words.hpp"
 
 namespace gleaner {
 namespace {

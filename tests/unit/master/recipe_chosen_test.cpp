@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "master/see/event_json.hpp"
 #include "master/see/event_text.hpp"
 
 namespace gleaner {

@@ -1,7 +1,7 @@
-#include "master/shell/storage_queue.hpp"
-
 #include <catch2/catch.hpp>
 #include <string>
+
+#include "master/shell/persister.hpp"
 
 namespace gleaner {
 namespace {

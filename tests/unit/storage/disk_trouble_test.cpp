@@ -19,6 +19,7 @@
 #include "tests/unit/storage/small_run.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 
+namespace gleaner {
 namespace {
 
 using FileId = std::pair<dev_t, ino_t>;  // survives a renaming
@@ -51,29 +52,6 @@ int sync_and_note(long call, int file) {
   }
   return outcome;
 }
-
-}  // namespace
-
-extern "C" [[gnu::visibility("default")]] ssize_t pread(int file, void* target, std::size_t bytes,
-                                                        off_t at) {
-  if (trouble != 0) {
-    errno = trouble;
-    return -1;
-  }
-  return syscall(SYS_pread64, file, target, bytes, at);
-}
-
-// Seen by the libraries that this program loads.
-extern "C" [[gnu::visibility("default")]] int fsync(int file) {
-  return sync_and_note(SYS_fsync, file);
-}
-
-extern "C" [[gnu::visibility("default")]] int fdatasync(int file) {
-  return sync_and_note(SYS_fdatasync, file);
-}
-
-namespace gleaner {
-namespace {
 
 namespace fs = std::filesystem;
 using test::require_ok;
@@ -122,6 +100,24 @@ bool has(Store& store, const Bytes& key) {
 }
 
 }  // namespace
+
+extern "C" [[gnu::visibility("default")]] ssize_t pread(int file, void* target, std::size_t bytes,
+                                                        off_t at) {
+  if (trouble != 0) {
+    errno = trouble;
+    return -1;
+  }
+  return syscall(SYS_pread64, file, target, bytes, at);
+}
+
+// Seen by the libraries that this program loads.
+extern "C" [[gnu::visibility("default")]] int fsync(int file) {
+  return sync_and_note(SYS_fsync, file);
+}
+
+extern "C" [[gnu::visibility("default")]] int fdatasync(int file) {
+  return sync_and_note(SYS_fdatasync, file);
+}
 
 TEST_CASE("power loss: what was synced is left, with all that was written before it", "[storage]") {
   const std::size_t bulk_bytes = GENERATE(kRocksBulkBytes, std::size_t{0});

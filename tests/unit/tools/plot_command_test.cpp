@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/model/run_plan.hpp"
-#include "tools/cli/gnuplot.hpp"
+#include "tools/cli/charts.hpp"
 #include "tools/look/reports.hpp"
 
 namespace gleaner {

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "master/see/status_words.hpp"
-#include "master/see/why.hpp"
 #include "tools/look/reports.hpp"
 
 namespace gleaner {

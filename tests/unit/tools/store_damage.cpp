@@ -9,47 +9,6 @@
 #include "tests/unit/tools/sound_run.hpp"
 
 namespace gleaner::test {
-
-const MemoryStore& healthy(std::uint64_t seed, RoundIndex checkpoint) {
-  static std::map<std::pair<std::uint64_t, RoundIndex>, std::unique_ptr<MemoryStore>> made;
-  auto& disk = made[{seed, checkpoint}];
-  if (disk == nullptr) {
-    disk = std::make_unique<MemoryStore>();
-    require_ok(test::make_sound_run(disk->share(), checkpoint, seed));
-  }
-  return *disk;
-}
-
-Entries entries(Store& store, Table table) {
-  Entries all;
-  require_ok(store.scan(table, {}, {}, [&](ByteView key, ByteView value) {
-    all.emplace(Bytes(key.begin(), key.end()), Bytes(value.begin(), value.end()));
-    return true;
-  }));
-  return all;
-}
-
-Places places() {
-  Places found;
-  Patient patient;
-  for (const auto& [key, value] : entries(patient.disk(), Table::kRows)) {
-    const RowKey row = decode_row_key(key).value();
-    if (raw(row.shard) == 0) found.row.empty() ? found.row = key : found.other_row = key;
-    if (raw(row.shard) == 1) found.foreign_row = key;
-    if (raw(row.shard) == 3) found.input_row = key;
-  }
-  for (const auto& [key, value] : entries(patient.disk(), Table::kStaged)) {
-    const StagedKey part = decode_staged_key(key).value();
-    if (raw(part.shard) != 2) continue;
-    if (part.part == kSettledPart) {
-      found.settled = key;
-    } else {
-      (part.part == 0 ? found.staged : found.staged_last) = key;
-    }
-  }
-  return found;
-}
-
 namespace {
 
 // Adds the kinds of damage that the bytes of any record can take.
@@ -340,6 +299,46 @@ void add_other_kinds(std::vector<Kind>& kinds, const Places& at) {
 }
 
 }  // namespace
+
+const MemoryStore& healthy(std::uint64_t seed, RoundIndex checkpoint) {
+  static std::map<std::pair<std::uint64_t, RoundIndex>, std::unique_ptr<MemoryStore>> made;
+  auto& disk = made[{seed, checkpoint}];
+  if (disk == nullptr) {
+    disk = std::make_unique<MemoryStore>();
+    require_ok(test::make_sound_run(disk->share(), checkpoint, seed));
+  }
+  return *disk;
+}
+
+Entries entries(Store& store, Table table) {
+  Entries all;
+  require_ok(store.scan(table, {}, {}, [&](ByteView key, ByteView value) {
+    all.emplace(Bytes(key.begin(), key.end()), Bytes(value.begin(), value.end()));
+    return true;
+  }));
+  return all;
+}
+
+Places places() {
+  Places found;
+  Patient patient;
+  for (const auto& [key, value] : entries(patient.disk(), Table::kRows)) {
+    const RowKey row = decode_row_key(key).value();
+    if (raw(row.shard) == 0) found.row.empty() ? found.row = key : found.other_row = key;
+    if (raw(row.shard) == 1) found.foreign_row = key;
+    if (raw(row.shard) == 3) found.input_row = key;
+  }
+  for (const auto& [key, value] : entries(patient.disk(), Table::kStaged)) {
+    const StagedKey part = decode_staged_key(key).value();
+    if (raw(part.shard) != 2) continue;
+    if (part.part == kSettledPart) {
+      found.settled = key;
+    } else {
+      (part.part == 0 ? found.staged : found.staged_last) = key;
+    }
+  }
+  return found;
+}
 
 std::vector<Kind> all_kinds() {
   const Places at = places();

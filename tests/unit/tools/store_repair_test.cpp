@@ -1,4 +1,3 @@
-#include "storage/keep/store_repair.hpp"
 
 #include <catch2/catch.hpp>
 

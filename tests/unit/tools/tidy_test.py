@@ -257,8 +257,10 @@ class PrivateParts(unittest.TestCase):
         self.assertEqual(self.said(long_one + self.functions(3)), [])
         self.assertEqual(len(self.said(long_one + self.functions(4))), 1)
 
-    def test_tests_may_have_more(self):
-        self.assertEqual(self.said(self.ONE + self.functions(1) + self.ONE, "tests/x.cpp"), [])
+    def test_that_of_a_test_may_be_long(self):
+        long_one = "namespace {\n\n" + "int a = 1;\n" * 80 + "\n}  // namespace\n\n"
+        self.assertEqual(self.said(long_one + self.functions(4), "tests/x.cpp"), [])
+        self.assertEqual(len(self.said(self.ONE + self.functions(1) + self.ONE, "tests/x.cpp")), 1)
 
 
 class Language(unittest.TestCase):

@@ -1,5 +1,7 @@
 """Gleaner by scikit-learn's conventions. This file alone needs scikit-learn (python3-sklearn)."""
 
+import functools
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -276,11 +278,5 @@ class _Scorer:
         return f"{self.name}(k={self.k})"
 
 
-def precision_at(k):
-    """The scorer of precision@k: scoring=precision_at(5)."""
-    return _Scorer("precision_at_k", k)
-
-
-def ndcg_at(k):
-    """The scorer of nDCG@k: scoring=ndcg_at(5)."""
-    return _Scorer("ndcg_at_k", k)
+#: The scorers of precision@k and nDCG@k: scoring=precision_at(5).
+precision_at, ndcg_at = (functools.partial(_Scorer, name) for name in ("precision_at_k", "ndcg_at_k"))

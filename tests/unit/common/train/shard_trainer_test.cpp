@@ -63,6 +63,17 @@ Record run(const ModelConfig& config, const std::vector<std::vector<std::uint32_
   return record;
 }
 
+void require_refused(const Result<ShardTrainer::UnitOutcome>& result, ErrorCode code,
+                     const std::string& words) {
+  REQUIRE_FALSE(result.ok());
+  REQUIRE(result.error().code == code);
+  REQUIRE_THAT(result.error().message, Catch::Matchers::Contains(words));
+}
+
+SharedBytes packed(const QuantizedActivations& codes) {
+  return std::make_shared<const Bytes>(pack(codes));
+}
+
 }  // namespace
 
 TEST_CASE("trainer: results do not depend on threads, SIMD level, grouping or unit size",
@@ -238,21 +249,6 @@ TEST_CASE("trainer: fewer neurons than asked for are all there is", "[trainer]")
   REQUIRE(result->top_k == 4);
   REQUIRE(result->best.size() == 12);
 }
-
-namespace {
-
-void require_refused(const Result<ShardTrainer::UnitOutcome>& result, ErrorCode code,
-                     const std::string& words) {
-  REQUIRE_FALSE(result.ok());
-  REQUIRE(result.error().code == code);
-  REQUIRE_THAT(result.error().message, Catch::Matchers::Contains(words));
-}
-
-SharedBytes packed(const QuantizedActivations& codes) {
-  return std::make_shared<const Bytes>(pack(codes));
-}
-
-}  // namespace
 
 TEST_CASE("trainer: a unit that does not fit is refused and changes nothing", "[trainer]") {
   const ModelConfig config = small_config();

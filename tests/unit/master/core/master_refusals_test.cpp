@@ -69,6 +69,68 @@ std::function<bool(MasterDriver&, Message&)> on(std::function<void(MasterDriver&
   };
 }
 
+// Has said the first of three parts of a commit.
+ShardCommit say_first_part(MasterDriver& master, SessionId honest, SessionId liar) {
+  master.volunteer(liar).set_parts(3);
+  std::optional<ShardCommit> first;
+  while (!first) {
+    if (master.run_worker() || master.run_storage() || master.serve(honest)) continue;
+    if (master.count<TrainUnit>(liar) == 0) {
+      REQUIRE(master.serve(liar));
+      continue;
+    }
+    for (Message& reply : master.volunteer(liar).replies_to(master.take<TrainUnit>(liar))) {
+      if (const auto* commit = std::get_if<ShardCommit>(&reply)) first = *commit;
+      if (first) break;
+      master.say(liar, reply);
+    }
+  }
+  REQUIRE(first->parts == 3);
+  master.say(liar, *first);
+  REQUIRE_FALSE(master.is_closed(liar));
+  return *first;
+}
+
+// A volunteer that is asked for its shards while it has a unit of them in its hands.
+struct Leaver {
+  Leaver() : master(tiny_model(), two_volunteers()) {
+    honest = master.join("honest");
+    leaver = master.join("leaver");
+    while (master.count<TrainUnit>(leaver) == 0) {
+      if (master.run_worker() || master.run_storage() || master.serve(honest)) continue;
+      REQUIRE(master.serve(leaver));
+    }
+    unit = master.take<TrainUnit>(leaver);
+    master.say(leaver, Leaving{"going"});
+    release = master.take<ReleaseRequest>(leaver);
+  }
+
+  // Answers the oldest unit that is outstanding.
+  void answer() {
+    for (Message& reply : master.volunteer(leaver).replies_to(unit)) master.say(leaver, reply);
+    while (master.count<TrainUnit>(leaver) > 0) {
+      const auto next = master.take<TrainUnit>(leaver);
+      for (Message& reply : master.volunteer(leaver).replies_to(next)) master.say(leaver, reply);
+    }
+  }
+
+  HandOver part() { return std::get<HandOver>(master.volunteer(leaver).replies_to(release).at(0)); }
+
+  void require_refused(const HandOver& lie) {
+    master.say(leaver, lie);
+    REQUIRE(master.is_closed(leaver));
+    REQUIRE(master.take<Refusal>(leaver).code == ErrorCode::kProtocol);
+    REQUIRE(master.held_by(honest) == 4);
+    master.settle();
+    REQUIRE(master.outcome() == Outcome::kFinished);
+  }
+
+  MasterDriver master;
+  SessionId honest{}, leaver{};
+  TrainUnit unit;
+  ReleaseRequest release;
+};
+
 }  // namespace
 
 TEST_CASE("refusal: a result for a unit that is not out", "[master]") {
@@ -151,32 +213,6 @@ TEST_CASE("refusal: parts of a commit out of order, or of another count", "[mast
                    "that is not due");
 }
 
-namespace {
-
-// Has said the first of three parts of a commit.
-ShardCommit say_first_part(MasterDriver& master, SessionId honest, SessionId liar) {
-  master.volunteer(liar).set_parts(3);
-  std::optional<ShardCommit> first;
-  while (!first) {
-    if (master.run_worker() || master.run_storage() || master.serve(honest)) continue;
-    if (master.count<TrainUnit>(liar) == 0) {
-      REQUIRE(master.serve(liar));
-      continue;
-    }
-    for (Message& reply : master.volunteer(liar).replies_to(master.take<TrainUnit>(liar))) {
-      if (const auto* commit = std::get_if<ShardCommit>(&reply)) first = *commit;
-      if (first) break;
-      master.say(liar, reply);
-    }
-  }
-  REQUIRE(first->parts == 3);
-  master.say(liar, *first);
-  REQUIRE_FALSE(master.is_closed(liar));
-  return *first;
-}
-
-}  // namespace
-
 TEST_CASE("refusal: a commit that changes the number of its parts", "[master]") {
   MasterDriver master(tiny_model(), two_volunteers());
   const SessionId honest = master.join("honest");
@@ -215,50 +251,6 @@ TEST_CASE("refusal: an evaluation's result of the wrong size or of neurons it wa
       on<EvalResult>([](MasterDriver&, EvalResult& r) { r.best[0].neuron = r.best[1].neuron; }),
       "does not fit unit");
 }
-
-namespace {
-
-// A volunteer that is asked for its shards while it has a unit of them in its hands.
-struct Leaver {
-  Leaver() : master(tiny_model(), two_volunteers()) {
-    honest = master.join("honest");
-    leaver = master.join("leaver");
-    while (master.count<TrainUnit>(leaver) == 0) {
-      if (master.run_worker() || master.run_storage() || master.serve(honest)) continue;
-      REQUIRE(master.serve(leaver));
-    }
-    unit = master.take<TrainUnit>(leaver);
-    master.say(leaver, Leaving{"going"});
-    release = master.take<ReleaseRequest>(leaver);
-  }
-
-  // Answers the oldest unit that is outstanding.
-  void answer() {
-    for (Message& reply : master.volunteer(leaver).replies_to(unit)) master.say(leaver, reply);
-    while (master.count<TrainUnit>(leaver) > 0) {
-      const auto next = master.take<TrainUnit>(leaver);
-      for (Message& reply : master.volunteer(leaver).replies_to(next)) master.say(leaver, reply);
-    }
-  }
-
-  HandOver part() { return std::get<HandOver>(master.volunteer(leaver).replies_to(release).at(0)); }
-
-  void require_refused(const HandOver& lie) {
-    master.say(leaver, lie);
-    REQUIRE(master.is_closed(leaver));
-    REQUIRE(master.take<Refusal>(leaver).code == ErrorCode::kProtocol);
-    REQUIRE(master.held_by(honest) == 4);
-    master.settle();
-    REQUIRE(master.outcome() == Outcome::kFinished);
-  }
-
-  MasterDriver master;
-  SessionId honest{}, leaver{};
-  TrainUnit unit;
-  ReleaseRequest release;
-};
-
-}  // namespace
 
 TEST_CASE("refusal: a hand-over at another batch or checkpoint than the lease's", "[master]") {
   for (const int what : {0, 1, 2, 3, 4, 5}) {

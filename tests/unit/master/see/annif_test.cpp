@@ -1,4 +1,3 @@
-#include "storage/infer/annif.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "master/door/access_file.hpp"
-#include "storage/engine/master_note.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 

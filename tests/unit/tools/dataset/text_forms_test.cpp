@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "common/data/text_encoding.hpp"
+#include "common/data/byte_source.hpp"
 #include "tests/support/memory_source.hpp"
 #include "tests/unit/common/data/dataset_files.hpp"
 #include "tests/unit/tools/dataset/run_dataset.hpp"

@@ -5,6 +5,34 @@
 #include "tests/unit/volunteer/core/lease_messages.hpp"
 
 namespace gleaner::volunteer {
+namespace {
+
+std::vector<Message> commits(std::uint32_t parts) {
+  std::vector<Message> replies{UnitResult{}};
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    ShardCommit commit{kLease, 0, part, parts, {}};
+    commit.update.rows = {part};
+    commit.update.scales = commit.update.states = {1.0F};
+    commit.update.levels.resize(16);
+    replies.emplace_back(std::move(commit));
+  }
+  return replies;
+}
+
+// A volunteer that may have two parts of commits on their way, at work.
+VolunteerDriver with_two_parts() {
+  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
+  config.commit_parts_in_flight = 2;
+  VolunteerDriver driver(config);
+  driver.join();
+  driver.receive(grant(0, 0));
+  driver.finish_work({ShardReady{kLease}});
+  driver.take<ShardReady>();
+  driver.receive(unit(1));
+  return driver;
+}
+
+}  // namespace
 
 TEST_CASE("loading: only N chunks are asked for at a time", "[volunteer]") {
   VolunteerDriver driver;
@@ -291,35 +319,6 @@ TEST_CASE("work: the flood may come as chunks or as leases too", "[volunteer]") 
   REQUIRE(leased.sent.empty());
   REQUIRE(leased.snapshot().loading == 0);
 }
-
-namespace {
-
-std::vector<Message> commits(std::uint32_t parts) {
-  std::vector<Message> replies{UnitResult{}};
-  for (std::uint32_t part = 0; part < parts; ++part) {
-    ShardCommit commit{kLease, 0, part, parts, {}};
-    commit.update.rows = {part};
-    commit.update.scales = commit.update.states = {1.0F};
-    commit.update.levels.resize(16);
-    replies.emplace_back(std::move(commit));
-  }
-  return replies;
-}
-
-// A volunteer that may have two parts of commits on their way, at work.
-VolunteerDriver with_two_parts() {
-  VolunteerCoreConfig config = VolunteerDriver::tiny_config();
-  config.commit_parts_in_flight = 2;
-  VolunteerDriver driver(config);
-  driver.join();
-  driver.receive(grant(0, 0));
-  driver.finish_work({ShardReady{kLease}});
-  driver.take<ShardReady>();
-  driver.receive(unit(1));
-  return driver;
-}
-
-}  // namespace
 
 TEST_CASE("commits: N parts are on their way, and each credit lets one follow", "[volunteer]") {
   VolunteerDriver driver = with_two_parts();

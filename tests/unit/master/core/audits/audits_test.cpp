@@ -83,6 +83,57 @@ std::string remarks(const MasterDriver& master) {
   return all;
 }
 
+bool is_audit(MasterDriver& master, const Message& message) {
+  const auto is_shadow = [&](const auto& unit) {
+    const LeaseRef& lease = unit.leases.at(0);
+    return master.core().shadows().at(lease.shard).epoch == lease.epoch;
+  };
+  if (const auto* train = std::get_if<TrainUnit>(&message)) return is_shadow(*train);
+  const auto* evaluate = std::get_if<EvalUnit>(&message);
+  return evaluate != nullptr && is_shadow(*evaluate);
+}
+
+// Ann pauses with an audit unit in hand, is dismissed as an auditor, and answers it when the work
+// has long been confirmed by somebody else.
+template <typename Unit>
+void answer_late() {
+  const ModelConfig model = tiny_model();
+  MasterDriver master(model, audited_config(model, 8));
+  const SessionId ann = master.join_stranger("ann");
+  const SessionId bob = master.join_stranger("bob");
+  const SessionId cid = master.join_stranger("cid");
+  std::vector<Message> late;
+  while (late.empty()) {
+    bool moved = master.run_worker() || master.run_storage();
+    for (const SessionId id : {bob, cid}) moved = master.serve(id) || moved;
+    const std::optional<Message> task = master.take_task(ann);
+    REQUIRE((moved || task));
+    if (!task) continue;
+    std::vector<Message> replies = master.volunteer(ann).replies_to(*task);
+    if (is_audit(master, *task) && std::holds_alternative<Unit>(*task)) {
+      late.push_back(std::move(replies.front()));
+    } else {
+      for (Message& reply : replies) master.say(ann, std::move(reply));
+    }
+  }
+  Heartbeat pausing;
+  pausing.paused = "somebody is here";
+  master.say(ann, pausing);
+  const RoundIndex then = master.core().checkpoint();
+  master.say(ann, Heartbeat{});
+  while (master.core().checkpoint() < then + 2 && !master.outcome()) {
+    bool moved = master.run_worker() || master.run_storage();
+    for (const SessionId id : {ann, bob, cid}) moved = master.serve(id) || moved;
+    REQUIRE(moved);
+  }
+  REQUIRE_FALSE(master.outcome());
+  master.say(ann, std::move(late.front()));
+  CHECK_FALSE(master.is_closed(ann));
+  master.run_to_end();
+  CHECK(master.outcome() == Outcome::kFinished);
+  CHECK(convicted(master).empty());
+}
+
 }  // namespace
 
 TEST_CASE("audits: all work is done twice, and the sums are those of a run without audits",
@@ -245,61 +296,6 @@ TEST_CASE("audits: holders and auditors that vanish cost nothing but time", "[ma
     }
   }
 }
-
-namespace {
-
-bool is_audit(MasterDriver& master, const Message& message) {
-  const auto is_shadow = [&](const auto& unit) {
-    const LeaseRef& lease = unit.leases.at(0);
-    return master.core().shadows().at(lease.shard).epoch == lease.epoch;
-  };
-  if (const auto* train = std::get_if<TrainUnit>(&message)) return is_shadow(*train);
-  const auto* evaluate = std::get_if<EvalUnit>(&message);
-  return evaluate != nullptr && is_shadow(*evaluate);
-}
-
-// Ann pauses with an audit unit in hand, is dismissed as an auditor, and answers it when the work
-// has long been confirmed by somebody else.
-template <typename Unit>
-void answer_late() {
-  const ModelConfig model = tiny_model();
-  MasterDriver master(model, audited_config(model, 8));
-  const SessionId ann = master.join_stranger("ann");
-  const SessionId bob = master.join_stranger("bob");
-  const SessionId cid = master.join_stranger("cid");
-  std::vector<Message> late;
-  while (late.empty()) {
-    bool moved = master.run_worker() || master.run_storage();
-    for (const SessionId id : {bob, cid}) moved = master.serve(id) || moved;
-    const std::optional<Message> task = master.take_task(ann);
-    REQUIRE((moved || task));
-    if (!task) continue;
-    std::vector<Message> replies = master.volunteer(ann).replies_to(*task);
-    if (is_audit(master, *task) && std::holds_alternative<Unit>(*task)) {
-      late.push_back(std::move(replies.front()));
-    } else {
-      for (Message& reply : replies) master.say(ann, std::move(reply));
-    }
-  }
-  Heartbeat pausing;
-  pausing.paused = "somebody is here";
-  master.say(ann, pausing);
-  const RoundIndex then = master.core().checkpoint();
-  master.say(ann, Heartbeat{});
-  while (master.core().checkpoint() < then + 2 && !master.outcome()) {
-    bool moved = master.run_worker() || master.run_storage();
-    for (const SessionId id : {ann, bob, cid}) moved = master.serve(id) || moved;
-    REQUIRE(moved);
-  }
-  REQUIRE_FALSE(master.outcome());
-  master.say(ann, std::move(late.front()));
-  CHECK_FALSE(master.is_closed(ann));
-  master.run_to_end();
-  CHECK(master.outcome() == Outcome::kFinished);
-  CHECK(convicted(master).empty());
-}
-
-}  // namespace
 
 TEST_CASE("audits: an answer that comes when the case is closed harms nobody", "[master]") {
   answer_late<TrainUnit>();

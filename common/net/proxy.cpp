@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <asio/buffer.hpp>
+#include <asio/ip/address.hpp>
+#include <asio/ip/network_v4.hpp>
+#include <asio/ip/network_v6.hpp>
 #include <asio/read.hpp>
 #include <asio/read_until.hpp>
 #include <asio/write.hpp>
@@ -20,12 +23,28 @@ using asio::ip::tcp;
 
 constexpr std::size_t kHeadBytesMax = 16384;
 
-// "localhost,.example.org,10.0.0.5,*": names with all below them, and addresses.
+// Whether `word` is a network, as in 10.0.0.0/8, that contains the address `host`.
+bool contains(const std::string& word, const std::string& host) {
+  asio::error_code error;
+  const auto address = asio::ip::make_address(host, error);
+  if (error || word.find('/') == std::string::npos) return false;
+  if (address.is_v4()) {
+    const auto network = asio::ip::make_network_v4(word, error);
+    return !error && asio::ip::network_v4(address.to_v4(), network.prefix_length()).canonical() ==
+                         network.canonical();
+  }
+  const auto network = asio::ip::make_network_v6(word, error);
+  return !error && asio::ip::network_v6(address.to_v6(), network.prefix_length()).canonical() ==
+                       network.canonical();
+}
+
+// "localhost,.example.org,10.0.0.5,10.1.0.0/16,*": names with all below them, addresses and
+// networks.
 bool is_exempt(const std::string& host, std::string list) {
   std::ranges::replace(list, ',', ' ');
   std::istringstream words(list);
   for (std::string word; words >> word;) {
-    if (word == "*" || word == host) return true;
+    if (word == "*" || word == host || contains(word, host)) return true;
     const std::size_t begin = std::min(word.find_first_not_of("*."), word.size());
     const std::string suffix = word.substr(begin);
     if (!suffix.empty() && (host == suffix || host.ends_with("." + suffix))) return true;
@@ -50,11 +69,31 @@ asio::awaitable<std::string> exchange(tcp::socket& socket, std::string request, 
   co_return std::get<0>(read) ? "" : reply;
 }
 
-asio::awaitable<std::string> ask_socks(tcp::socket& socket, HostPort target) {
-  std::string text("\5\1\0", 3);  // it offers to name no user
+// USER:PASSWORD as RFC 1929 sends them; a longer part is cut.
+std::string socks_login(const std::string& user) {
+  std::string text("\1");
+  const std::size_t colon = std::min(user.find(':'), user.size());
+  for (const std::string& part :
+       {user.substr(0, colon), user.substr(std::min(colon + 1, user.size()))}) {
+    const std::string whole = part.substr(0, 255);
+    text += static_cast<char>(whole.size()) + whole;
+  }
+  return text;
+}
+
+asio::awaitable<std::string> ask_socks(tcp::socket& socket, Proxy proxy, HostPort target) {
+  std::string text(proxy.user.empty() ? "\5\1\0" : "\5\1\2", 3);  // without a user, or with one
   std::string reply = co_await exchange(socket, text, 2);
   if (reply.size() < 2 || reply[0] != 5) co_return "it is no SOCKS5 proxy";
-  if (reply[1] != 0) co_return "it wants a user, which Gleaner cannot name";
+  if (reply[1] != text[2]) {
+    co_return proxy.user.empty() ? "it wants a user: give socks5://USER:PASSWORD@HOST:PORT"
+                                 : "it takes no user with a password";
+  }
+  if (!proxy.user.empty()) {
+    text = socks_login(proxy.user);
+    reply = co_await exchange(socket, text, 2);
+    if (reply.size() < 2 || reply[1] != 0) co_return "it refuses the user";
+  }
   // The proxy looks the name up; it reads an address in this form too.
   text = std::string("\5\1\0\3", 4) + static_cast<char>(target.host.size()) + target.host +
          static_cast<char>(target.port >> 8) + static_cast<char>(target.port & 255);
@@ -123,7 +162,7 @@ Result<std::optional<Proxy>> proxy_for(const HostPort& target,
 asio::awaitable<Result<void>> connect_through(tcp::socket& socket, Proxy proxy, HostPort target) {
   std::string why;
   if (proxy.is_socks) {
-    why = co_await ask_socks(socket, target);
+    why = co_await ask_socks(socket, proxy, target);
   } else {
     why = co_await ask_http(socket, proxy, target);
   }

@@ -16,7 +16,7 @@ namespace gleaner {
 struct Proxy {
   HostPort where;
   bool is_socks = false;  // version 5; otherwise HTTP, by CONNECT
-  std::string user;       // of HTTP: "USER:PASSWORD"; empty: none
+  std::string user;       // "USER:PASSWORD"; empty: none
 };
 
 // The proxy for connections to `target`; nullopt: straight, as to this machine itself.

@@ -222,11 +222,14 @@ void Sections::add_page() {
                "any. At 127.0.0.1 only this machine reaches it. At an address of a network, or "
                "0.0.0.0, readers with an invite do too, and nothing is encrypted.",
                std::move(http));
+  std::string& program = c.network.serve_program;
+  const std::string off = "off", automatic = "auto";
   settings.add("serve_program", SettingScope::kMachine, "",
                "Portable gleaner-volunteer, served as /gleaner-volunteer to machines without"
                " Gleaner; off: none; auto: the file that tools/packaging/portable/build made"
                " beside this program's build.",
-               text_setting(c.network.serve_program, "FILE"));
+               or_word(program, or_word(program, text_setting(program, "FILE"), off, off),
+                       automatic, automatic));
 }
 
 void Sections::add_limits() {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/console/terminal.hpp"
 #include "common/machine_facts.hpp"
 #include "common/os/process.hpp"
 #include "master/see/run_api.hpp"
@@ -175,7 +176,8 @@ void Metrics::add_volunteers(const PageView& view, const EventCounts& events) {
 
 void Metrics::add_each_volunteer(const PageView& view) {
   std::map<std::string, VolunteerFigures> all;
-  const auto figures = [&](const std::string& name) -> VolunteerFigures& {
+  const auto figures = [&](const std::string& peers_text) -> VolunteerFigures& {
+    const std::string name = printable(peers_text);
     return all[all.contains(name) || all.size() < kVolunteerSeries ? name : "others"];
   };
   const RunStatus& s = view.status;

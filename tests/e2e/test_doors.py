@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import os
+import pathlib
 import re
 import shutil
 import socket
@@ -27,9 +28,9 @@ def copy(source, target):
 class Proxy(threading.Thread):
     """A proxy for which every name is this machine; `asked` lists what it was asked for."""
 
-    def __init__(self, is_socks, refusal=""):
+    def __init__(self, is_socks, refusal="", login=""):
         super().__init__(daemon=True)
-        self.is_socks, self.refusal, self.asked = is_socks, refusal, []
+        self.is_socks, self.refusal, self.login, self.asked = is_socks, refusal, login, []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.start()
@@ -42,8 +43,16 @@ class Proxy(threading.Thread):
     def serve(self, near):
         stream = near.makefile("rb")
         if self.is_socks:
-            stream.read(2 + stream.peek()[1])
-            near.sendall(b"\x05\x00")
+            methods = stream.read(2 + stream.peek()[1])[2:]
+            near.sendall(b"\x05\x02" if self.login else b"\x05\x00")
+            if self.login:
+                if methods != b"\x02":
+                    return near.close()
+                user = stream.read(stream.read(2)[1])
+                is_known = user + b":" + stream.read(stream.read(1)[0]) == self.login.encode()
+                near.sendall(b"\x01\x00" if is_known else b"\x01\x01")
+                if not is_known:
+                    return near.close()
             size = stream.read(5)[4]
             where = f"{stream.read(size).decode()}:{int.from_bytes(stream.read(2))}"
             answer = b"\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x00"
@@ -67,9 +76,11 @@ class Outwards(EndToEndTest):
         self.setup = small_setup(self.cluster, points=1500)
 
     def test_volunteers_relays_and_tools_go_through_the_proxy_of_the_environment(self):
-        for proxy, scheme in ((Proxy(False), "http://someone:secret@"), (Proxy(True), "socks5://")):
+        for number, (proxy, scheme) in enumerate((
+                (Proxy(False), "http://someone:secret@"), (Proxy(True), "socks5://"),
+                (Proxy(True, login="someone:secret"), "socks5h://someone:secret@"))):
             with self.subTest(scheme=scheme):
-                master = self.setup.start_master(self.cluster, self.cluster.path(scheme[:4]), "--listen", "127.0.0.1:0",
+                master = self.setup.start_master(self.cluster, self.cluster.path(f"store-{number}"), "--listen", "127.0.0.1:0",
                                                  "--min-volunteers", 2, hold=2)
                 event = master.wait_event("listening")
                 port = event["address"].rsplit(":", 1)[1]
@@ -78,7 +89,7 @@ class Outwards(EndToEndTest):
                 environment = {name: f"{scheme}127.0.0.1:{proxy.port}", "no_proxy": "10.0.0.1,.example.org"}
                 volunteer = self.cluster.volunteer(line, environment=environment)
                 relay = self.cluster.start("gleaner", "relay", line, "--listen", "127.0.0.1:0", "--dir",
-                                           self.cluster.path(f"relay-{scheme[:4]}"), environment=environment)
+                                           self.cluster.path(f"relay-{number}"), environment=environment)
                 relay.wait_for(lambda program=relay: program.out, "its line")
                 # The relay is on this machine: no proxy is asked for it.
                 behind = self.cluster.volunteer(relay.out[0].split()[1], environment=environment)
@@ -88,16 +99,19 @@ class Outwards(EndToEndTest):
                 for program in (volunteer, behind):
                     self.assertEqual(program.wait_exit(), 0, program.said())
                 self.assertGreaterEqual(len(proxy.asked), 2)
-                secret = base64.b64encode(b"someone:secret").decode() if "@" in scheme else ""
+                secret = base64.b64encode(b"someone:secret").decode() if scheme.startswith("http") else ""
                 self.assertEqual(set(proxy.asked), {f"master.invalid:{port}{secret}"})
 
     def test_a_proxy_that_refuses_and_one_that_is_none_are_named(self):
         master = self.setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0", hold=1)
         line = master.wait_event("listening")["join"].replace("127.0.0.1", "master.invalid")
         refusing = Proxy(False, "407 Proxy Authentication Required")
+        with_login = Proxy(True, login="someone:secret")
         for environment, words in (
                 ({"HTTPS_PROXY": f"http://127.0.0.1:{refusing.port}"}, ["407 Proxy Authentication", str(refusing.port)]),
                 ({"https_proxy": f"127.0.0.1:{free_port()}"}, ["its proxy cannot be reached"]),
+                ({"all_proxy": f"socks5://127.0.0.1:{with_login.port}"}, ["socks5://USER:PASSWORD@HOST:PORT"]),
+                ({"all_proxy": f"socks5://me:x@127.0.0.1:{with_login.port}"}, ["it refuses the user"]),
                 ({"all_proxy": "ftp://there"}, ["all_proxy", "socks5://HOST:PORT"]),
                 ({"https_proxy": "http://127.0.0.1:1", "no_proxy": "localhost, .invalid"}, ["resolve the name"])):
             with self.subTest(environment=environment):
@@ -105,6 +119,69 @@ class Outwards(EndToEndTest):
                 self.assertIn(code, (2, 5), status.said())
                 for word in words:
                     self.assertIn(word, status.said())
+
+
+def why_no_squid():
+    if not IS_LONG:
+        return "only with GLEANER_LONG"
+    return "" if shutil.which("squid") else "squid is missing (Debian package squid)"
+
+
+@unittest.skipIf(why_no_squid(), why_no_squid())
+class BehindSquid(EndToEndTest):
+    def test_a_volunteer_trains_through_squid_and_is_told_what_squid_refuses(self):
+        setup = small_setup(self.cluster, points=1500)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        event = master.wait_event("listening")
+        line = event["join"].replace("127.0.0.1", "master.invalid")
+        folder, port = self.cluster.path("squid"), free_port()
+        folder.mkdir()
+        os.chmod(self.cluster.folder, 0o755)
+        os.chmod(folder, 0o777)  # squid drops root's rights
+        (folder / "hosts").write_text("127.0.0.1 master.invalid\n", encoding="utf-8")
+        (folder / "squid.conf").write_text(f"""
+http_port 127.0.0.1:{port}
+acl master port {event["address"].rsplit(":", 1)[1]}
+http_access allow CONNECT master
+http_access deny all
+hosts_file {folder}/hosts
+pid_filename none
+cache_log {folder}/cache.log
+access_log stdio:{folder}/access.log
+cache deny all
+netdb_filename none
+""", encoding="utf-8")
+        squid = subprocess.Popen(["squid", "-N", "-f", folder / "squid.conf"], stderr=subprocess.DEVNULL)
+        self.addCleanup(squid.wait)
+        self.addCleanup(squid.kill)
+        environment = {"https_proxy": f"http://127.0.0.1:{port}"}
+        volunteer = self.cluster.volunteer(line, environment=environment)
+        finished(master)
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+        self.assertIn("CONNECT master.invalid:", (folder / "access.log").read_text(encoding="utf-8"))
+        refused = re.sub(r":\d+/", f":{free_port()}/", line)
+        code, status = self.cluster.run("gleaner", "status", refused, environment=environment)
+        self.assertEqual(code, 5, status.said())
+        self.assertIn("403 Forbidden", status.said())
+
+
+class Zones(EndToEndTest):
+    def test_an_address_of_one_link_is_reached_by_its_zone(self):
+        """fe80::1%eth0, at which machines on one cable find each other without a router or a name."""
+        found = re.search(r"(?m)^(fe80)([0-9a-f]{12})([0-9a-f]{16}) [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ \S+ +(\S+)$",
+                          pathlib.Path("/proc/net/if_inet6").read_text(encoding="utf-8")
+                          if pathlib.Path("/proc/net/if_inet6").exists() else "")
+        if not found:
+            self.skipTest("no interface of this machine has an IPv6 address of its link")
+        bits, interface = "".join(found.groups()[:3]), found[4]
+        address = ":".join(bits[i:i + 4] for i in range(0, 32, 4))
+        setup = small_setup(self.cluster, points=1500)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", f"[{address}%{interface}]:0")
+        event = master.wait_event("listening")
+        self.assertIn(f"%{interface}", event["join"])
+        volunteer = self.cluster.volunteer(event["join"])
+        finished(master)
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
 
 
 def request(url, headers=(), method="GET", body=None, context=None):

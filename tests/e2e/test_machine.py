@@ -175,6 +175,74 @@ class WithoutLinks(EndToEndTest):
         self.assertIn("exists already", again.said())
 
 
+@unittest.skipUnless(IS_LONG and os.geteuid() == 0 and shutil.which("mkfs.vfat"),
+                     "mounting vfat takes root, mkfs.vfat (Debian package dosfstools) and GLEANER_LONG")
+class OnVfat(EndToEndTest):
+    def test_a_run_a_cache_a_backup_and_a_resume_work_on_a_stick(self):
+        setup = small_setup(self.cluster, points=1500)
+        reference = setup.run_local(self.cluster, self.cluster.path("reference"))["digest"]
+        image, stick = self.cluster.path("image"), self.cluster.path("stick")
+        stick.mkdir()
+        with image.open("wb") as file:
+            file.truncate(512 << 20)
+        subprocess.run(["mkfs.vfat", "-F", "32", image], check=True, capture_output=True)
+        mounted = subprocess.run(["mount", "-o", "loop", image, stick], capture_output=True, text=True, check=False)
+        if mounted.returncode:
+            self.skipTest("vfat cannot be mounted here: " + mounted.stderr.strip())
+        self.addCleanup(subprocess.run, ["umount", "-l", stick], check=True)
+        store = stick / "store"
+        for ends in (False, True):
+            master = setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0", "--backup", stick / "backups",
+                                        hold=None if ends else 1)
+            self.cluster.volunteer(master.wait_event("listening")["join"], "--cache", stick / "cache")
+            if not ends:
+                master.wait_checkpoint(1)
+                master.kill()
+        finished(master)
+        self.assertEqual(self.cluster.digest(store), reference)
+        self.assertIn("intact", self.cluster.gleaner("backup", "verify", stick / "backups"))
+
+
+def quota_of_one_processor():
+    """The file of a new control group that may use one processor, into which a process writes itself; None
+    where no group can be made."""
+    name = f"gleaner-e2e-{os.getpid()}"
+    for group, limits in ((pathlib.Path("/sys/fs/cgroup/cpu") / name,
+                           {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "100000"}),
+                          (pathlib.Path("/sys/fs/cgroup") / name, {"cpu.max": "100000 100000"})):
+        with contextlib.suppress(OSError):
+            group.mkdir()
+            try:
+                for file, text in limits.items():
+                    (group / file).write_text(text, encoding="utf-8")
+                return group / "cgroup.procs"
+            except OSError:
+                group.rmdir()
+    return None
+
+
+@unittest.skipUnless(IS_LONG and os.geteuid() == 0 and (os.cpu_count() or 1) > 1,
+                     "a control group takes root, GLEANER_LONG, and two processors to show a quota of one")
+class Quota(EndToEndTest):
+    def test_a_container_of_one_processor_lends_one_thread(self):
+        procs = quota_of_one_processor()
+        if procs is None:
+            self.skipTest("no control group with a quota can be made here")
+        self.addCleanup(procs.parent.rmdir)
+        setup = small_setup(self.cluster, points=1500)
+        inside = ("sh", "-c", f"echo $$ > {procs} && exec \"$@\"", "sh")
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0", "--epochs", ENDLESS)
+        line = master.wait_event("listening")["join"]
+        volunteers = [self.cluster.start("gleaner-volunteer", line, "--name", name, "--when", "always", "--control",
+                                         self.cluster.path(name), before=before)
+                      for name, before in (("inside", inside), ("outside", ()))]
+        master.wait_for(lambda: len(master.events("volunteer_joined")) == 2, "both")
+        threads = {event["name"]: event["threads"] for event in master.events("volunteer_joined")}
+        self.assertEqual(threads, {"inside": 1, "outside": len(os.sched_getaffinity(0))})
+        for program in volunteers:
+            program.close()
+
+
 class Repairs(StorageTest):
     def test_repair_finds_the_backup_that_has_what_is_lost(self):
         backups = self.cluster.path("backups")
@@ -259,7 +327,7 @@ class NamedVolunteers(EndToEndTest):
                     self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
 
     def test_words_that_are_no_verbs_are_answered_with_the_verb(self):
-        for words, meant in ((["pause", "1h"], "snooze 1h"), (["stop"], "finish"), (["limit", "2"], "--threads")):
+        for words, meant in ((["pause", "1h"], "snooze 1h"), (["stop"], "finish"), (["limit", "2"], "set")):
             code, verb = self.cluster.run("gleaner-volunteer", *words)
             self.assertEqual(code, 2, verb.said())
             self.assertIn(meant, verb.said())
@@ -319,6 +387,44 @@ class SilentAddress(EndToEndTest):
         for program in (first, second, master):
             program.signal(signal.SIGTERM)
             self.assertEqual(program.wait_exit(), 0, program.said())
+
+
+@unittest.skipUnless(IS_LONG and os.geteuid() == 0 and shutil.which("ip"),
+                     "network namespaces take root, ip (Debian package iproute2) and GLEANER_LONG")
+class LargePackets(EndToEndTest):
+    """Two hosts whose cable silently drops packets above 1,280 bytes, as tunnels do."""
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = [f"gl{os.getpid()}{name}" for name in ("hub", "near", "far")]
+        for host in self.hosts:
+            self.ip("netns", "add", host)
+            self.addCleanup(self.ip, "netns", "del", host)
+        hub, *ends = self.hosts
+        self.ip("-n", hub, "link", "add", "br0", "up", "type", "bridge")
+        for number, host in enumerate(ends, 1):
+            self.ip("-n", hub, "link", "add", f"port{number}", "mtu", "1280", "type", "veth", "peer", "name", "eth0",
+                    "mtu", "1500", "netns", host)
+            # Segments leave one by one, as they pass a cable.
+            self.ip("-n", host, "link", "set", "eth0", "gso_max_segs", "1", "up")
+            self.ip("-n", host, "address", "add", f"10.78.0.{number}/24", "dev", "eth0")
+            self.ip("-n", hub, "link", "set", f"port{number}", "master", "br0", "up")
+
+    @staticmethod
+    def ip(*words):
+        subprocess.run(["ip", *words], check=True)
+
+    def test_a_volunteer_names_them_and_trains_with_smaller_ones(self):
+        setup = small_setup(self.cluster, points=1500)
+        near, far = (["ip", "netns", "exec", host] for host in self.hosts[1:])
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "10.78.0.1:7070", "--silence-ms",
+                                    3000, before=near)
+        line = master.wait_event("listening")["join"]
+        volunteer = self.cluster.volunteer(line, before=far)
+        volunteer.wait_said("large packets may be lost on the way")
+        self.ip("-n", self.hosts[2], "link", "set", "eth0", "mtu", "1280")
+        finished(master)
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
 
 
 @unittest.skipUnless(IS_LONG and os.geteuid() == 0, "mounting a small file system takes root, and GLEANER_LONG")

@@ -17,6 +17,10 @@ namespace {
 constexpr std::size_t kRoundsTimed = 5;
 // Time for the program to end after the hand-over.
 constexpr Millis kExitTime{2'000};
+// The advice where small messages came and no large one did.
+constexpr const char* kLargePackets =
+    "; if that repeats, large packets may be lost on the way, as in a tunnel: try `ip link set dev "
+    "DEVICE mtu 1280` here";
 
 }  // namespace
 
@@ -40,6 +44,14 @@ void VolunteerCore::notice_freeze(Instant now) {
   if (phase_ != Phase::kActive || now - now_ < silence_ / 2) return;
   freeze_ = Freeze{now - now_, now};
   last_heard_ = now;  // nobody listened
+}
+
+std::string VolunteerCore::explain_silence() const {
+  std::string reason = fmt::format("the master has been silent for {} s", silence_.count() / 1000);
+  // A path that drops large packets lets everything pass up to the first chunk.
+  if (has_loaded_ || requested_.empty()) return reason;
+  return reason + ", and has sent no part of a shard since it admitted this volunteer" +
+         kLargePackets;
 }
 
 std::string VolunteerCore::explain_end(std::string reason) const {
@@ -70,6 +82,7 @@ void VolunteerCore::on(const Connected&) {
   is_unreached_ = false;
   phase_ = Phase::kIntroduced;
   phase_since_ = last_heard_ = now_;
+  has_loaded_ = false;
   freeze_.reset();
   Hello hello = config_.hello;
   hello.memory_bytes >>= std::min(memory_halvings_, 63u);
@@ -288,15 +301,14 @@ void VolunteerCore::on(const Tick&) {
       break;
     case Phase::kIntroduced:
       if (now_ - phase_since_ >= config_.welcome_deadline) {
-        hang_up(ErrorCode::kProtocol, "the master did not answer");
+        hang_up(ErrorCode::kProtocol, std::string("the master did not answer") + kLargePackets);
       }
       break;
     case Phase::kActive:
       last_met_ = now_;
       if (!wants_more()) last_heard_ = now_;  // what the master says is not read
       if (now_ - last_heard_ >= silence_) {
-        hang_up(ErrorCode::kIo, explain_end(fmt::format("the master has been silent for {} s",
-                                                        silence_.count() / 1000)));
+        hang_up(ErrorCode::kIo, explain_end(explain_silence()));
       } else if (now_ - last_said_ >= heartbeat_) {
         say_heartbeat(0);
       }

@@ -182,6 +182,8 @@ class VolunteerCore {
   // -- connection (volunteer_core.cpp)
   void say(Message message);
   void notice_freeze(Instant now);
+  // The reason for hanging up on a silent master.
+  [[nodiscard]] std::string explain_silence() const;
   // The reason why a connection ended; names a freeze of this volunteer if there was one.
   [[nodiscard]] std::string explain_end(std::string reason) const;
   void retry_later(std::string why);
@@ -236,6 +238,7 @@ class VolunteerCore {
   std::optional<Freeze> freeze_;
   std::map<ShardId, Load> loads_;
   std::set<std::pair<ShardId, std::uint32_t>> requested_;  // chunks on their way
+  bool has_loaded_ = false;                                // a chunk came over this connection
   std::map<ShardId, Kept> kept_;
   std::set<ShardId> shards_;       // ready
   std::set<ShardId> kept_shards_;  // the executor has them from an earlier connection

@@ -145,6 +145,7 @@ void VolunteerCore::request_chunks() {
 
 void VolunteerCore::on_message(ShardChunk& chunk) {
   const auto found = loads_.find(chunk.lease.shard);
+  has_loaded_ = true;
   if (found == loads_.end() || found->second.grant.lease != chunk.lease) return;  // revoked
   Load& load = found->second;
   if (requested_.erase({chunk.lease.shard, chunk.chunk}) == 0) {

@@ -80,7 +80,7 @@ TEST_CASE("backup keeper: it copies when it is time, and the last checkpoint at 
   RunInFolder store;
   store.train_round();
   Told told;
-  const MasterConfig::Backup config{store.place.path() + "/backups", 10, 1};
+  const MasterConfig::Backup config{store.place.path() + "/backups", 10, 1, {}};
   {
     BackupKeeper keeper(config, told.listener(), kBegin);
     keeper.folded(*store.run, kBegin + std::chrono::minutes(9));
@@ -105,7 +105,7 @@ TEST_CASE("backup keeper: a folder that cannot be used is a warning", "[master]"
   Told told;
   const std::string file = store.place.path() + "/file";
   std::ofstream(file) << "no folder";
-  BackupKeeper({file, 0, 3}, told.listener(), kBegin).finish(*store.run);
+  BackupKeeper({file, 0, 3, {}}, told.listener(), kBegin).finish(*store.run);
   REQUIRE(told.events.size() == 1);
   const auto& line = std::get<LogLine>(told.events[0]);
   CHECK(line.level == LogLevel::kWarning);

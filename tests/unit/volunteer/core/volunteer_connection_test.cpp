@@ -3,6 +3,7 @@
 
 #include "schema/versions.hpp"
 #include "tests/support/volunteer_driver.hpp"
+#include "tests/unit/volunteer/core/lease_messages.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -219,6 +220,21 @@ TEST_CASE("volunteer: it says something at least as often as it was asked to", "
   driver.take<Heartbeat>();
   driver.tick(Millis(999));
   REQUIRE(driver.sent.empty());
+}
+
+TEST_CASE("volunteer: a master that is silent before the first chunk may lose large packets",
+          "[volunteer]") {
+  for (const bool has_loaded : {false, true}) {
+    VolunteerDriver driver;
+    driver.join();
+    driver.receive(grant(2, 2));
+    driver.finish_work();
+    if (has_loaded) driver.receive(chunk(0));
+    for (int ms = 0; ms < 10'000; ++ms) driver.tick(Millis(1));
+    REQUIRE(driver.disconnects == 1);
+    const bool is_told = driver.snapshot().sentence.find("large packets") != std::string::npos;
+    REQUIRE(is_told != has_loaded);
+  }
 }
 
 TEST_CASE("volunteer: a silent master is left", "[volunteer]") {

@@ -146,14 +146,15 @@ TEST_CASE("control: a request without end is hung up on", "[control]") {
 }
 
 TEST_CASE("control: what is no verb is left to the flags", "[control]") {
-  REQUIRE_FALSE(run_verb({}, Reach()).has_value());
-  REQUIRE_FALSE(run_verb({"host:7070"}, Reach()).has_value());
-  REQUIRE(run_verb({"statsu"}, Reach()) == ExitCode::kUsage);
-  REQUIRE_FALSE(run_verb({"statsu:7070"}, Reach()).has_value());
-  REQUIRE(run_verb({"status", "--loud"}, Reach()) == ExitCode::kUsage);
-  REQUIRE(run_verb({"snooze"}, Reach()) == ExitCode::kUsage);
-  REQUIRE(run_verb({"snooze", "--help"}, Reach()) == ExitCode::kOk);
-  REQUIRE(run_verb({"status", "--control", "/nonexistent/socket"}, Reach()) == ExitCode::kFailure);
+  REQUIRE_FALSE(run_verb({}, Reach(), Tell()).has_value());
+  REQUIRE_FALSE(run_verb({"host:7070"}, Reach(), Tell()).has_value());
+  REQUIRE(run_verb({"statsu"}, Reach(), Tell()) == ExitCode::kUsage);
+  REQUIRE_FALSE(run_verb({"statsu:7070"}, Reach(), Tell()).has_value());
+  REQUIRE(run_verb({"status", "--loud"}, Reach(), Tell()) == ExitCode::kUsage);
+  REQUIRE(run_verb({"snooze"}, Reach(), Tell()) == ExitCode::kUsage);
+  REQUIRE(run_verb({"snooze", "--help"}, Reach(), Tell()) == ExitCode::kOk);
+  REQUIRE(run_verb({"status", "--control", "/nonexistent/socket"}, Reach(), Tell()) ==
+          ExitCode::kFailure);
   REQUIRE(status_table("not json") == "not json\n");
 }
 

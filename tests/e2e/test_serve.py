@@ -83,13 +83,13 @@ class Serve(ServeCase):
                    "values": [float(pair.split(":")[1]) for pair in point]} for point in points]
         text = "".join("0 " + " ".join(point) + "\n" for point in points)
         exact = self.predicted(store, text)
-        # Labels of the file are not known here.
+        # Nobody knows the true labels of features alone.
         for labels in exact:
             for label in labels:
-                label["is_true"] = False
+                del label["is_true"]
         _, port = self.serve(store, "--tables", 40, "--threads", 2)
         ways = {True: exact, False: None}
-        ways[False] = [[{**label, "is_true": False} for label in labels]
+        ways[False] = [[{key: value for key, value in label.items() if key != "is_true"} for label in labels]
                        for labels in self.predicted(store, text, "--tables", 40)]
         self.assertNotEqual(ways[True], ways[False])
         for is_exact, expected in ways.items():
@@ -109,13 +109,15 @@ class Serve(ServeCase):
         source = self.cluster.path("question.txt")
         with open(source, "w", encoding="utf-8") as file:
             file.write(said + "\n")
-        line = self.cluster.gleaner("predict", store, "--text", folder, "--input", source, "--json")
+        line = self.cluster.gleaner("predict", store, "--text", folder, "--input", source, "--json", "--why")
         self.assertEqual(post(port, {"inputs": [{"text": said}]}, "application/x-ndjson"), (200, line.strip() + "\n"))
         self.assertEqual(json.loads(line)["predicted"][0]["name"], "metal")
         answer = json.loads(post(port, {"inputs": [{"example": 0}], "top": 1})[1])["predictions"][0]
         self.assertEqual(answer["point"], 0)
         self.assertTrue(answer["predicted"][0]["is_true"])
-        by_name = json.loads(post(port, {"inputs": [{"example": answer["name"]}], "top": 1})[1])["predictions"][0]
+        likely = {"inputs": [{"example": answer["name"]}], "top": 3, "threshold": 0.5}
+        by_name = json.loads(post(port, likely)[1])["predictions"][0]
+        self.assertTrue(all(label["probability"] >= 0.5 for label in by_name["predicted"]), by_name)
         self.assertEqual(by_name["name"], answer["name"])
         status, _, body = ask(port, "/metrics")
         self.assertEqual(status, 200)

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "common/model/run_plan.hpp"
 #include "tools/cli/charts.hpp"
@@ -26,7 +28,7 @@ constexpr std::array<const char*, 6> kColours = {"#2471a3", "#d68910", "#1e8449"
                                                  "#c0392b", "#7d3c98", "#566573"};
 
 struct PlotFlags {
-  std::string folder;
+  std::vector<std::string> stores;
   std::string out;
   std::string format = "svg";
   bool json = false;
@@ -97,8 +99,9 @@ Result<Report> draw_all(const PlotFlags& flags, const std::vector<Plot>& plots) 
     }
     const std::string path =
         (std::filesystem::path(flags.out) / (plot.name + "." + flags.format)).string();
-    Result<void> drawn = draw_with_gnuplot(gnuplot_commands(plot, flags.folder), path, kWidth,
-                                           kHeight, existing(flags.force));
+    Result<void> drawn =
+        draw_with_gnuplot(gnuplot_commands(plot, fmt::format("{}", fmt::join(flags.stores, ", "))),
+                          path, kWidth, kHeight, existing(flags.force));
     if (!drawn) return drawn.error();
     std::size_t points = 0;
     for (const PlotSeries& series : plot.series) points += series.points.size();
@@ -111,13 +114,41 @@ Result<Report> draw_all(const PlotFlags& flags, const std::vector<Plot>& plots) 
   return report;
 }
 
-Result<void> plot_store(const PlotFlags& flags, RunStore& run) {
-  const Result<std::vector<RoundRecord>> history = run.history();
-  if (!history) return history.error();
-  if (history->empty()) {
-    return Error{ErrorCode::kNotFound, "no checkpoint is written yet: there is nothing to draw"};
+Result<std::vector<Plot>> plots_of_store(const std::string& store) {
+  const auto run = open_run_to_read(store);
+  if (!run) return run.error();
+  const Result<std::vector<RoundRecord>> history = (*run)->history();
+  if (!history) return name_folder(history.error(), store);
+  if (!history->empty()) return plots_of(*history, (*run)->identity().model);
+  return Error{ErrorCode::kNotFound,
+               store + ": no checkpoint is written yet: there is nothing to draw"};
+}
+
+// The first curve of each plot, named by its run.
+void add_run(std::vector<Plot>& plots, std::vector<Plot> own, const std::string& store) {
+  if (plots.empty()) {
+    plots = own;
+    for (Plot& plot : plots) plot.series.clear();
   }
-  const std::vector<Plot> plots = plots_of(*history, run.identity().model);
+  for (std::size_t i = 0; i < plots.size(); ++i) {
+    // Times of short and long runs have different units.
+    if (own[i].series.empty() || own[i].x_title != plots[i].x_title) continue;
+    own[i].series[0].name = fmt::format("{}: {}", store, own[i].series[0].name);
+    plots[i].series.push_back(std::move(own[i].series[0]));
+  }
+}
+
+Result<void> plot_stores(const PlotFlags& flags) {
+  std::vector<Plot> plots;
+  for (const std::string& store : flags.stores) {
+    Result<std::vector<Plot>> own = plots_of_store(store);
+    if (!own) return own.error();
+    if (flags.stores.size() == 1) {
+      plots = std::move(*own);
+    } else {
+      add_run(plots, std::move(*own), store);
+    }
+  }
   for (const Plot& plot : plots) {
     const auto path = std::filesystem::path(flags.out) / (plot.name + "." + flags.format);
     if (auto guarded = guard_outputs({path.string()}, flags.force); !guarded) return guarded;
@@ -126,7 +157,7 @@ Result<void> plot_store(const PlotFlags& flags, RunStore& run) {
   std::filesystem::create_directories(flags.out, error);
   Result<Report> report = draw_all(flags, plots);
   if (!report) return report.error();
-  return print_report(*report, report_form(flags.json), "plot", flags.folder);
+  return print_report(*report, report_form(flags.json), "plot", flags.stores.front());
 }
 
 // gnuplot warns of a range that is one point.
@@ -228,7 +259,10 @@ std::string gnuplot_commands(const Plot& plot, const std::string& subject) {
 void add_plot_command(CLI::App& app, int& exit_status) {
   CLI::App& verb = *app.add_subcommand("plot", "draw a run's history as SVG or PNG, with gnuplot");
   auto flags = std::make_shared<PlotFlags>();
-  add_store(verb, flags->folder);
+  verb.add_option("store", flags->stores,
+                  "folder that gleaner-master was given as --store; several are drawn as one curve "
+                  "each in the same pictures")
+      ->required();
   verb.add_option("--out", flags->out, "folder to write the pictures to")->required();
   verb.add_option("--format", flags->format, "svg or png")
       ->check(CLI::IsMember({"svg", "png"}))
@@ -240,12 +274,10 @@ void add_plot_command(CLI::App& app, int& exit_status) {
                           "the history has; also while the master runs. Needs\ngnuplot (Debian: "
                           "gnuplot-nox).\n\nExamples:\n"
                           "  gleaner plot run1 --out pictures\n"
-                          "  gleaner plot run1 --out pictures --format png --force\n\n") +
+                          "  gleaner plot run1 --out pictures --format png --force\n"
+                          "  gleaner plot run1 run2 run3 --out pictures\n\n") +
               kStoreExitCodes);
-  verb.callback([flags, &exit_status] {
-    exit_status =
-        run_on_store(flags->folder, [&](RunStore& run) { return plot_store(*flags, run); });
-  });
+  verb.callback([flags, &exit_status] { exit_status = report_on_store(plot_stores(*flags)); });
 }
 
 }  // namespace gleaner

@@ -143,11 +143,13 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
   REQUIRE(event_line(saved, kPlain) ==
           "checkpoint 12 of 60 saved, epoch 1 of 5 done: loss 3.2000, 1,016 active neurons an "
           "example, 5,012 examples/s");
-  const Evaluated evaluated{12, 1, 5, {5188, true, {{0.6, 0.5, 0.4}, {0.3, 0.2, 0.1}}, 5188}, 2.25};
+  const Evaluated evaluated{
+      12, 1, 5, {5188, true, {{0.6, 0.5, 0.4}, {0.3, 0.2, 0.1}}, -1, -1, {}, 5188}, 2.25};
   REQUIRE(event_line(evaluated, kPlain) ==
           "epoch 1 of 5: P@1 0.6000  P@3 0.5000  P@5 0.4000  PSP@1 0.3000  PSP@3 0.2000  PSP@5 "
           "0.1000  (all 5,188 test examples in 2.2 s)");
-  Evaluated sample{12, 2, 6, {10'000, false, {{0.532, 0.5, 0.4}, {0.3, 0.2, 0.1}, 0.0098}, 99'570}};
+  Evaluated sample{
+      12, 2, 6, {10'000, false, {{0.532, 0.5, 0.4}, {0.3, 0.2, 0.1}, 0.0098}, -1, -1, {}, 99'570}};
   REQUIRE_THAT(event_line(sample, kPlain),
                StartsWith("epoch 2 of 6: P@1 0.5320 +/- 0.0098  P@3 0.5000") &&
                    EndsWith("  (a sample of 10,000 of 99,570 test examples)"));

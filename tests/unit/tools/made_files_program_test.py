@@ -95,6 +95,26 @@ class Plot(Stores):
         self.assertEqual(self.plot("--force")[::2], (0, ""))
 
 
+    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed (Debian: gnuplot-nox)")
+    def test_several_runs_are_curves_of_one_picture(self):
+        status, out, err = self.plot("--json")
+        self.assertEqual((status, err), (0, ""))
+        alone = {picture["title"]: picture["points"] for picture in json.loads(out)["pictures"]}
+        shutil.copytree(self.store, self.path / "other")
+        status, out, err = self.plot(str(self.path / "other"), "--json", "--force")
+        self.assertEqual((status, err), (0, ""))
+        for picture in json.loads(out)["pictures"]:
+            drawn = Path(picture["file"]).read_text()
+            for store in self.store, self.path / "other":
+                self.assertIn(f"{store}: ", drawn)
+            curves = {"Loss": 1, "Active neurons": 1, "Network": 2}.get(picture["title"])
+            if curves:
+                self.assertEqual(picture["points"], 2 * alone[picture["title"]] // curves)
+        status, _, err = self.plot(str(self.path / "none"), "--force")
+        self.assertEqual((status, err.count("\n")), (4, 1), err)
+        self.assertIn(str(self.path / "none"), err)
+
+
 class Sets(unittest.TestCase):
     """What `gleaner dataset --json` says of the sets it makes."""
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,7 +103,8 @@ class HttpAnswerer {
 
 struct HttpPost {
   std::string path;
-  std::string accept;     // header Accept
+  std::string accept;  // header Accept
+  std::map<std::string, std::string> query;
   std::string body;       // at most kHttpPostBytesMax
   std::string page_key;   // as HttpRequest's; no page of another origin can send it
   bool is_local = false;  // as HttpRequest's

@@ -14,7 +14,7 @@
 #include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
 #include "master/evaluation_sample.hpp"
-#include "master/recipe/measured_scale.hpp"
+#include "master/recipe/measured_recipe.hpp"
 #include "master/recipe/recipe_chosen.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
@@ -43,6 +43,21 @@ void keep_choices(Recipe& recipe, const ModelConfig& stored) {
   });
 }
 
+bool is_named_as_texts(const std::string& path) {
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson"},
+      [&](const char* ending) { return path.find(ending) != std::string::npos; });
+}
+
+// Names beside the data set; none where they belong to another one.
+Result<NameTable> names_beside(const std::string& data, const char* file, std::uint32_t count) {
+  const std::string path = companion_path(data, file);
+  if (path.empty()) return NameTable();
+  auto names = NameTable::load(path);
+  if (!names || names->size() == count) return names;
+  return NameTable();
+}
+
 class RunDataOpener {
  public:
   RunDataOpener(const MasterConfig& config, const std::function<void(const std::string&)>& on_note)
@@ -61,8 +76,9 @@ class RunDataOpener {
   // Sizes in a header cost nothing to write: refuses those that this machine cannot hold, before
   // memory is taken.
   [[nodiscard]] Result<void> check_memory(const ModelConfig& model) const;
-  // Sets the length of a new run's start rows, unless somebody has set it.
-  Result<void> measure_scale(ModelConfig& model, Recipe& proposed);
+  // Replaces the configuration of a new run by a better one, if one is found among those that
+  // nobody has ruled out.
+  Result<void> measure(ModelConfig& model, Recipe& proposed);
   // Sets the model's wide_rows, which a run keeps, and the data's wide_weights.
   Result<void> size_wide_rows(ModelConfig& model);
   // A run keeps the sample with which it began, even if it gets more epochs.
@@ -113,7 +129,7 @@ Result<RunData> RunDataOpener::open() {
     if (auto fits = data_.initial->check_fits(*model); !fits) return fits.error();
     if (on_note_) on_note_(initial_model_note(*model));
   }
-  if (auto measured = measure_scale(*model, proposed); !measured) return measured.error();
+  if (auto measured = measure(*model, proposed); !measured) return measured.error();
   if (auto sized = size_wide_rows(*model); !sized) return sized.error();
   data_.model = *model;
   data_.recipe = recipe_chosen(config_, proposed.choices, *model);
@@ -123,6 +139,12 @@ Result<RunData> RunDataOpener::open() {
 
 Result<void> RunDataOpener::open_training_set(const PackOptions& options) {
   auto train = open_or_pack(config_.data.train, options);
+  if (!train && is_named_as_texts(config_.data.train)) {
+    return Error{train.error().code,
+                 fmt::format("{}; if it is a table of texts, 'gleaner dataset convert {} --text "
+                             "COLUMN --tags COLUMN --output FOLDER' makes FOLDER/train.txt of it",
+                             train.error().message, config_.data.train)};
+  }
   if (!train) return train.error();
   data_.train = std::move(*train);
   // Finds damage here, as an error, instead of in the middle of training.
@@ -203,20 +225,34 @@ Result<void> RunDataOpener::check_memory(const ModelConfig& model) const {
                   config_.data.train, model.features, model.hidden, needed >> 30, has >> 30)};
 }
 
-Result<void> RunDataOpener::measure_scale(ModelConfig& model, Recipe& proposed) {
-  if (!is_wide(model) || stored_ || data_.initial || config_.recipe == RecipeKind::kFast ||
-      config_.model.get(&ModelConfig::wide_scale)) {
-    return {};
+Result<void> RunDataOpener::measure(ModelConfig& model, Recipe& proposed) {
+  if (stored_ || data_.initial || config_.recipe == RecipeKind::kFast) return {};
+  RecipeSearch search;
+  search.usual = model;
+  search.has_free_scale = !config_.model.has("wide_scale");
+  search.has_free_rate = !config_.model.has("output_rate");
+  search.epochs_max = config_.model.get(&ModelConfig::epochs);
+  Recipe other;
+  if (!hidden_in_effect()) {
+    other = recipe(facts_of(*data_.train), recipe_request(config_, is_wide(model) ? 1 : 0));
+    other.model.data_fingerprint = model.data_fingerprint;
+    auto in_effect = effective_model(config_, other.model);
+    if (in_effect && check_memory(*in_effect)) search.other = *in_effect;
   }
+  const bool is_free = is_wide(model) && (search.has_free_scale || search.has_free_rate);
+  if (!is_free && !search.other) return {};
   auto measured =
-      measured_scale(*data_.train, model, effective_threads(config_, machine_facts().cores),
-                     without_slash(config_.run.store) + ".trial", on_note_);
+      measured_recipe(*data_.train, search, effective_threads(config_, machine_facts().cores),
+                      without_slash(config_.run.store) + ".trial", on_note_);
   if (!measured) return measured.error();
   if (!*measured) return {};
-  model.wide_scale = (*measured)->scale;
+  const bool is_other = is_wide((*measured)->model) != is_wide(model);
+  if (is_other) proposed = std::move(other);
+  model = (*measured)->model;
   data_.trials = std::move((*measured)->trials);
+  const char* const decided = is_other || !is_wide(model) ? "hidden" : "wide_scale";
   for (RecipeChoice& choice : proposed.choices) {
-    if (choice.field == "wide_scale") choice.why = (*measured)->why;
+    if (choice.field == decided) choice.why = (*measured)->why;
   }
   return {};
 }
@@ -275,25 +311,21 @@ void RunDataOpener::note_oddities() const {
                                            : "they cannot be learned here"));
   }
   if (2 * std::uint64_t{*most} > data_.train->points()) {
-    on_note_(
-        fmt::format("{}: label {} is on {} of {} examples; naming it always gives that "
-                    "precision at 1",
-                    config_.data.train, most - counts.begin(), *most, data_.train->points()));
+    const auto label = static_cast<std::uint32_t>(most - counts.begin());
+    const auto names = names_beside(config_.data.train, kLabelNamesFile, data_.train->labels());
+    const std::string known(names ? names->name(label) : "");
+    on_note_(fmt::format(
+        "{}: {} is on {} of {} examples; naming it always gives that precision at 1",
+        config_.data.train, known.empty() ? fmt::format("label {}", label) : "'" + known + "'",
+        *most, data_.train->points()));
   }
 }
 
 Result<void> RunDataOpener::match_names() {
-  // Names of another number than the data set's do not belong to it.
-  const auto names_beside = [this](const char* file, std::uint32_t count) -> Result<NameTable> {
-    const std::string path = companion_path(config_.data.train, file);
-    if (path.empty()) return NameTable();
-    auto names = NameTable::load(path);
-    if (!names || names->size() == count) return names;
-    return NameTable();
-  };
-  const auto labels = names_beside(kLabelNamesFile, data_.train->labels());
+  const std::string& train = config_.data.train;
+  const auto labels = names_beside(train, kLabelNamesFile, data_.train->labels());
   if (!labels) return labels.error();
-  const auto features = names_beside(kFeatureNamesFile, data_.train->features());
+  const auto features = names_beside(train, kFeatureNamesFile, data_.train->features());
   if (!features) return features.error();
   return data_.initial->match(*labels, data_.train->labels(), *features, data_.train->features());
 }

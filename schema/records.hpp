@@ -11,6 +11,7 @@
 
 #include "common/access/standing.hpp"
 #include "common/ids.hpp"
+#include "common/model/calibration.hpp"
 #include "common/model/precision.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/time.hpp"
@@ -23,7 +24,9 @@ struct Evaluation {
   std::uint64_t points = 0;  // test examples scored
   bool all_points = false;   // the whole test set
   Precision precision;
-  std::uint64_t test_points = 0;  // in the test set
+  double ndcg_at_3 = -1, ndcg_at_5 = -1;  // means over the examples; negative: not measured
+  Calibration calibration;                // of the examples' best labels
+  std::uint64_t test_points = 0;          // in the test set
 };
 
 // A round that became a checkpoint. Figures that were not measured are negative.
@@ -43,6 +46,8 @@ struct RoundRecord {
   // Fingerprint of the test file, set by RunStore::put_history(); 0 from older programs.
   std::uint64_t test = 0;
   Precision precision;
+  double ndcg_at_3 = -1, ndcg_at_5 = -1;
+  Calibration calibration;
   std::int64_t wall_seconds = 0;  // seconds since 1970, set by the shell
   // Set by RunStore::fold(): learning-rate halvings before the round, and rows_digest() of the
   // checkpoint (0 from older programs).
@@ -55,6 +60,9 @@ struct RoundRecord {
     evaluated = evaluation.points;
     evaluated_all = evaluation.all_points;
     precision = evaluation.precision;
+    ndcg_at_3 = evaluation.ndcg_at_3;
+    ndcg_at_5 = evaluation.ndcg_at_5;
+    calibration = evaluation.calibration;
   }
 
   friend bool operator==(const RoundRecord&, const RoundRecord&) = default;
@@ -76,6 +84,10 @@ void visit_fields(RoundRecord& r, const Visit& visit) {
   visit("evaluated_all", r.evaluated_all);
   visit("test", r.test);
   visit_precision(r.precision, visit);
+  visit("ndcg_at_3", r.ndcg_at_3);
+  visit("ndcg_at_5", r.ndcg_at_5);
+  visit("calibration_slope", r.calibration.slope);
+  visit("calibration_offset", r.calibration.offset);
   visit("wall_seconds", r.wall_seconds);
   visit("rate_cuts", r.rate_cuts);
   visit("rows_digest", r.rows_digest);

@@ -14,8 +14,11 @@ inline constexpr std::uint32_t kProtocolMax = 21;
 // (common/work/quantized_gradient.hpp).
 inline constexpr std::uint32_t kProtocolOfChecks = 18;
 // Since this version, runs without a hidden layer are trained in shard-rounds (TrainUnit), by
-// today's rule for active neurons (common/train/wide/wide_round.hpp).
+// kWideRule.
 inline constexpr std::uint32_t kProtocolOfRounds = 21;
+// The rule by which wide rows learn (common/train/wide/wide_round.hpp). A store of another rule
+// answers and is not trained on.
+inline constexpr const char* kWideRule = "2";
 inline constexpr std::uint32_t kStoreVersion = 6;
 
 // A volunteer's program contains this mark, little endian. The mark identifies the file and its

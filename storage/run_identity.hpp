@@ -11,6 +11,9 @@
 
 namespace gleaner {
 
+// A setting of every new run: kWideRule.
+inline constexpr const char* kWideRuleKey = "wide.rule";
+
 // The run that a store belongs to. Opening a store with a different identity is refused.
 struct RunIdentity {
   ModelConfig model;
@@ -25,8 +28,18 @@ struct RunIdentity {
 // Which run it is, without how long that is meant to be: 16 digits, equal for equal models.
 std::string run_name(const RunIdentity& identity);
 
+// Refuses to train a run whose wide rows learned by the rule of an earlier version.
+Result<void> check_trainable(const RunIdentity& identity);
+
+// Adds the folder of the training file, which may have names and words, to the settings of
+// `identity`; empty where it is unknown. Neither path decides which run it is.
+void set_data_folder(RunIdentity& identity, const std::string& training_file);
+std::string data_folder(const RunIdentity& identity);
+
 // Adds the test file to the settings of `identity`.
 void set_test_file(RunIdentity& identity, const std::string& name, std::uint64_t fingerprint);
+// Its path; empty without a test file.
+std::string test_file(const RunIdentity& identity);
 // 0 without a test file.
 std::uint64_t test_fingerprint(const RunIdentity& identity);
 // kIdentity, with both names, when `wanted` has another test file than `stored` and does not allow

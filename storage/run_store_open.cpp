@@ -106,7 +106,15 @@ Result<StoredRun> StoredRun::read(Store& store) {
 
 Result<void> StoredRun::resume(Store& store, const RunIdentity& wanted,
                                const std::vector<std::uint32_t>& counts) {
-  if (auto trainable = check_trainable(identity.model); !trainable) return trainable;
+  if (auto trainable = check_trainable(identity); !trainable) return trainable;
+  if (wanted.model.data_fingerprint != identity.model.data_fingerprint) {
+    const std::string folder = data_folder(identity);
+    return Error{ErrorCode::kIdentity,
+                 fmt::format("the store holds another run, of other training data{} (fingerprint "
+                             "{:016x} here and {:016x} in the store): name another --store",
+                             folder.empty() ? "" : " from " + folder, wanted.model.data_fingerprint,
+                             identity.model.data_fingerprint)};
+  }
   const std::vector<std::string> clauses = identity_differences(wanted, identity);
   if (!clauses.empty()) {
     return Error{ErrorCode::kIdentity,

@@ -102,6 +102,7 @@ struct MasterConfig {
     std::string folder;            // empty: no backups
     std::uint32_t every_min = 10;  // 0: every checkpoint
     std::uint32_t keep = 3;
+    std::string command;  // run after each backup; empty: none
     friend bool operator==(const Backup&, const Backup&) = default;
   };
 
@@ -109,8 +110,9 @@ struct MasterConfig {
     // Test examples that an evaluation scores; kEvaluateAll: all; unset: see evaluation_sample.hpp.
     std::optional<std::uint64_t> sample;
     std::optional<std::uint32_t>
-        patience;           // evaluations without a higher P@1 that end the run; 0: none do
-    bool keep_best = true;  // each best checkpoint so far is kept beside the store
+        patience;                  // evaluations without a higher P@1 that end the run; 0: none do
+    bool keep_best = true;         // each best checkpoint so far is kept beside the store
+    std::uint32_t keep_every = 0;  // checkpoints from one kept checkpoint to the next; 0: none
     bool new_test = false;  // begin figures again if the store has figures of another test file
     friend bool operator==(const Evaluation&, const Evaluation&) = default;
   };
@@ -120,7 +122,7 @@ struct MasterConfig {
     std::string advertise;                // HOST or HOST:PORT in join lines; empty: chosen
     bool insecure = false;                // plain text, and anybody may join
     std::string http = "127.0.0.1:8080";  // HOST:PORT of the page; empty: none
-    std::string serve_program;            // file of the portable volunteer; empty: none
+    std::string serve_program = "auto";   // file of the portable volunteer; "off": none
     std::uint32_t farewell_s = 35;        // longer than volunteers wait between two attempts
     std::uint64_t send_queue_bytes = std::uint64_t{64} << 20;
     std::optional<double> limit_up;  // Mbit/s; unset: none

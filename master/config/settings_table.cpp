@@ -150,6 +150,11 @@ void Sections::add_backup() {
   settings.add("keep", SettingScope::kMachine, "backups",
                "Backups older than the last N are removed.",
                integer_setting(c.backup.keep, 1, 1000), "backup-keep");
+  settings.add("command", SettingScope::kMachine, "",
+               "Shell command after each backup, with the folder as $1, such as restic backup "
+               "\"$1\", or rclone sync \"$1\" REMOTE:DIR. A failure is a warning and a metric. The "
+               "end of the run waits for it.",
+               text_setting(c.backup.command, "COMMAND"), "backup-command");
 }
 
 void Sections::add_model() {
@@ -203,6 +208,10 @@ void Sections::add_evaluation() {
   settings.add("keep_best", SettingScope::kMachine, "",
                "Keep the checkpoint with the highest P@1 as STORE.kept/best, a store of its own.",
                boolean_setting(c.evaluation.keep_best));
+  settings.add("keep_every", SettingScope::kMachine, "checkpoints",
+               "Keep the start and every N-th checkpoint as STORE.kept/round-NUMBER, each a store "
+               "of its own; 0: none.",
+               integer_setting(c.evaluation.keep_every, 0, 1'000'000), "keep-every");
   settings.add("new_test", SettingScope::kMachine, "",
                "Begin figures, best checkpoint and patience again when the store has figures"
                " of another test file; otherwise such a start is refused.",
@@ -220,7 +229,8 @@ void Sections::add_page() {
                std::move(http));
   settings.add("serve_program", SettingScope::kMachine, "",
                "Portable gleaner-volunteer, served as /gleaner-volunteer to machines without"
-               " Gleaner. Empty: none.",
+               " Gleaner; off: none; auto: the file that tools/packaging/portable/build made"
+               " beside this program's build.",
                text_setting(c.network.serve_program, "FILE"));
 }
 

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/os/process.hpp"
 #include "master/shell/way_back.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 
@@ -67,6 +68,7 @@ void BackupKeeper::copy(const Frozen& frozen) {
   if (copied) {
     last_checkpoint_ = made.checkpoint;
     tell_(made);
+    hand_on();
   } else if (copied.error().code != ErrorCode::kShuttingDown) {
     warn(copied.error());
   }
@@ -101,7 +103,18 @@ void BackupKeeper::warn(const Error& error) {
       LogLevel::kWarning,
       fmt::format("no backup was made: {}; mend that: training goes on, and the next backup "
                   "is tried when it is due",
-                  error.message)});
+                  error.message),
+      kBackupFailed});
+}
+
+void BackupKeeper::hand_on() {
+  if (config_.command.empty()) return;
+  // The folder is the command's first argument.
+  if (os::run_program({"sh", "-c", config_.command, "sh", config_.folder})) return;
+  tell_(LogLine{LogLevel::kWarning,
+                "the backup is made, but --backup-command failed: mend it; training goes on, and "
+                "it is run again after the next backup",
+                kBackupFailed});
 }
 
 Keeper::Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& folder,
@@ -118,9 +131,11 @@ Keeper::Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& fo
 void Keeper::folded(RoundIndex checkpoint) {
   if (backups_) backups_->folded(store_, monotonic_now());
   keep_to_go_back(checkpoint);
+  keep_if_due(checkpoint);
 }
 
 void Keeper::evaluated() {
+  keep_if_due(store_.checkpoint());  // again, with the figures
   if (!config_.evaluation.keep_best) return;
   const auto kept = best_.keep_if_best();
   if (kept && *kept && !std::exchange(has_told_of_best_, true)) {
@@ -143,6 +158,17 @@ void Keeper::keep_to_go_back(RoundIndex checkpoint) {
       fmt::format("checkpoint {} is not kept, so that the run goes back further if work of a "
                   "stranger proves false: {}; once that is mended, later ones are kept",
                   checkpoint, folder_.named(kept.error()).message));
+}
+
+void Keeper::keep_if_due(RoundIndex checkpoint) {
+  const std::uint32_t every = config_.evaluation.keep_every;
+  if (every == 0 || checkpoint % every != 0) return;
+  Result<void> kept = folder_.check();
+  const std::string path = kept_path(folder_.path(), fmt::format("round-{}", checkpoint));
+  if (kept) kept = link_store(folder_.reach(), path);
+  if (kept) return;
+  warn(fmt::format("checkpoint {} is not kept as {}: {}; once that is mended, later ones are kept",
+                   checkpoint, path, folder_.named(kept.error()).message));
 }
 
 void Keeper::warn(std::string text) {

@@ -50,6 +50,8 @@ class BackupKeeper {
   std::optional<Frozen> freeze(RunStore& store);
   void copy(const Frozen& frozen);
   Result<void> copy_to_folder(const std::string& snapshot, BackedUp& made);
+  // Runs the owner's command, for instance to copy the folder to another machine.
+  void hand_on();
   void warn(const Error& error);
 
   const MasterConfig::Backup config_;
@@ -74,6 +76,7 @@ class Keeper {
   // new, or the run begins with it.
   void folded(RoundIndex checkpoint);
   void keep_to_go_back(RoundIndex checkpoint);
+  void keep_if_due(RoundIndex checkpoint);  // by evaluation.keep_every
   // An evaluation of the checkpoint is recorded.
   void evaluated();
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/model/ndcg.hpp"
 #include "common/work/input_parts.hpp"
 #include "common/work/quantized_activations.hpp"
 #include "common/work/quantized_gradient.hpp"
@@ -196,17 +197,15 @@ Event Worker::run_task(const EvalForwardTask& task) {
   return eval_forward_done(task.begin, task.end, input_->forward(examples, {}));
 }
 
-std::vector<std::uint32_t> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {
+std::vector<ScoredNeuron> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {
   const std::uint64_t examples = task.end - task.begin;
   std::vector<std::span<const ScoredNeuron>> lists;
   for (const std::vector<ScoredNeuron>& list : task.lists) {
     const std::size_t width = list.size() / examples;
     lists.push_back(std::span(list).subspan(i * width, width));
   }
-  std::vector<std::uint32_t> labels;
-  for (const ScoredNeuron& best : merge_top_k(lists, task.top_k)) {
-    labels.push_back(map_.label_of_neuron(best.neuron));
-  }
+  std::vector<ScoredNeuron> labels = merge_top_k(lists, task.top_k);
+  for (ScoredNeuron& best : labels) best.neuron = map_.label_of_neuron(best.neuron);
   return labels;
 }
 
@@ -214,17 +213,27 @@ Event Worker::run_task(const EvalScoreTask& task) {
   if (task.begin == 0) {
     sums_.emplace(propensities_);
     scored_ = 0;
+    ndcg_at_3_ = ndcg_at_5_ = 0;
+    answers_.clear();
     judged_.clear();
   }
   const std::size_t examples = task.end - task.begin;
-  std::vector<std::vector<std::uint32_t>> ranked(examples);
-  pool_.parallel_for(examples, [&](std::size_t i, unsigned) { ranked[i] = best_of(task, i); });
+  std::vector<std::vector<ScoredNeuron>> best(examples);
+  pool_.parallel_for(examples, [&](std::size_t i, unsigned) { best[i] = best_of(task, i); });
   for (std::size_t i = 0; i < examples; ++i) {
     const ExampleView example = held_out(task.begin + i);
-    sums_->add(example.labels, ranked[i]);
-    if (example.labels.empty() || judged_.size() >= kComparedMax) continue;
-    judged_.push_back({example, !ranked[i].empty() &&
-                                    std::ranges::binary_search(example.labels, ranked[i].front())});
+    if (example.labels.empty()) continue;
+    std::vector<std::uint32_t> ranked;
+    const std::size_t first = answers_.size();
+    for (const auto& [label, logit] : best[i]) {
+      ranked.push_back(label);
+      answers_.push_back({logit, std::ranges::binary_search(example.labels, label)});
+    }
+    sums_->add(example.labels, ranked);
+    ndcg_at_3_ += ndcg_at(3, example.labels, ranked);
+    ndcg_at_5_ += ndcg_at(5, example.labels, ranked);
+    if (judged_.size() >= kComparedMax) continue;
+    judged_.push_back({example, !ranked.empty() && answers_[first].is_true});
   }
   scored_ += examples;
   return EvalChunkScored{task.begin};
@@ -237,6 +246,11 @@ Event Worker::run_task(const EvalFinishTask&) {
   evaluation.precision = sums_->precision();
   evaluation.precision.p_at_1_halfwidth =
       precision_halfwidth(evaluation.precision.at_1(), evaluation.points, scored_, test_->points());
+  if (evaluation.points > 0) {
+    evaluation.ndcg_at_3 = ndcg_at_3_ / static_cast<double>(evaluation.points);
+    evaluation.ndcg_at_5 = ndcg_at_5_ / static_cast<double>(evaluation.points);
+  }
+  evaluation.calibration = fit_calibration(answers_);
   evaluation.test_points = test_->points();
   return EvalFinished{evaluation};
 }

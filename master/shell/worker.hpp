@@ -9,6 +9,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/data/packed_dataset.hpp"
+#include "common/model/calibration.hpp"
 #include "common/model/precision.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
@@ -70,7 +71,7 @@ class Worker {
   void add_positives(const ExampleView& example, Positives& positives) const;
   [[nodiscard]] Positives positives_of(const std::vector<ExampleView>& examples) const;
   // The best labels of the task's `i`-th example over all shards, best first.
-  [[nodiscard]] std::vector<std::uint32_t> best_of(const EvalScoreTask& task, std::size_t i) const;
+  [[nodiscard]] std::vector<ScoredNeuron> best_of(const EvalScoreTask& task, std::size_t i) const;
   // The test example at this position of the seeded order: a sample must not be the file's
   // beginning.
   [[nodiscard]] ExampleView held_out(std::uint64_t position) const;
@@ -85,7 +86,9 @@ class Worker {
   std::optional<InputLayer> input_;  // unless volunteers hold it
   InversePropensities propensities_;
   Permutation test_order_;
-  std::optional<MetricSums> sums_;  // of the evaluation under way
+  std::optional<MetricSums> sums_;        // of the evaluation under way
+  double ndcg_at_3_ = 0, ndcg_at_5_ = 0;  // sums
+  std::vector<JudgedLogit> answers_;
   std::uint64_t scored_ = 0;
   std::vector<JudgedExample> judged_;  // at most kComparedMax
 };

@@ -1,5 +1,6 @@
 #include "storage/infer/answering_model.hpp"
 
+#include <cstdlib>
 #include <utility>
 
 #include "common/data/packed_writer.hpp"
@@ -12,6 +13,9 @@ Result<std::unique_ptr<AnsweringModel>> AnsweringModel::open(std::unique_ptr<Run
   auto model = StoredModel::open(std::move(run), made->pool_, options.kept_bytes_max);
   if (!model) return model.error();
   made->model_ = std::move(*model);
+  const Result<Calibration> calibration = calibration_of(made->run());
+  if (!calibration) return calibration.error();
+  made->calibration_ = *calibration;
   if (options.candidates != 0) {
     auto tables = TableSearch::open(*made->model_, options.candidates);
     if (!tables) return tables.error();
@@ -34,7 +38,7 @@ Result<std::vector<ScoredLabel>> AnsweringModel::top(std::span<const ExampleView
 }
 
 Result<void> AnsweringModel::predict(std::span<Prediction> examples, std::uint32_t top_k,
-                                     bool through_tables, bool why) {
+                                     bool through_tables, bool why, float least) {
   std::vector<std::vector<float>> values;
   std::vector<ExampleView> views;
   for (const Prediction& example : examples) {
@@ -47,13 +51,35 @@ Result<void> AnsweringModel::predict(std::span<Prediction> examples, std::uint32
   const std::size_t width = entries(top_k);
   for (std::size_t i = 0; i < views.size(); ++i) {
     examples[i].predicted = predicted_labels(
-        model_->config(), std::span<const ScoredLabel>(*best).subspan(i * width, width),
-        views[i].labels);
+        model_->config(), calibration_,
+        std::span<const ScoredLabel>(*best).subspan(i * width, width), views[i].labels);
+    std::erase_if(examples[i].predicted, [least](const PredictedLabel& predicted) {
+      return predicted.probability < least;
+    });
     for (PredictedLabel& predicted : examples[i].predicted) {
       if (why) predicted.why = model_->why(views[i], predicted.label, kContributionsShown);
     }
   }
   return {};
+}
+
+RoundIndex trained_checkpoint(const RunStore& run) {
+  const auto& settings = run.identity().settings;
+  const auto known = settings.find("checkpoint");
+  if (run.checkpoint() != 0 || known == settings.end()) return run.checkpoint();
+  return static_cast<RoundIndex>(std::strtoull(known->second.c_str(), nullptr, 10));
+}
+
+Result<Calibration> calibration_of(RunStore& run) {
+  const auto history = run.history();
+  if (!history) return history.error();
+  for (auto record = history->rbegin(); record != history->rend(); ++record) {
+    if (record->checkpoint > run.checkpoint() || !record->calibration.is_fitted()) continue;
+    return record->calibration;
+  }
+  const auto carried = run.identity().settings.find(kCalibrationKey);
+  if (run.checkpoint() > 0 || carried == run.identity().settings.end()) return Calibration();
+  return calibration_of_text(carried->second);
 }
 
 }  // namespace gleaner

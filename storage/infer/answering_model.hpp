@@ -22,6 +22,12 @@
 
 namespace gleaner {
 
+// In the settings of a model file: to_text() of its calibration.
+inline constexpr const char* kCalibrationKey = "calibration";
+
+// The checkpoint of the run; of a model file, the checkpoint that the file was made from.
+RoundIndex trained_checkpoint(const RunStore& run);
+
 // Limits of the processor time that answers may take.
 struct AnswerLimits {
   double processor_fraction = std::numeric_limits<double>::infinity();
@@ -92,13 +98,17 @@ class AnsweringModel {
   static Result<std::unique_ptr<AnsweringModel>> open(std::unique_ptr<RunStore> run,
                                                       const AnsweringOptions& options);
 
-  [[nodiscard]] RoundIndex checkpoint() const { return model_->checkpoint(); }
+  // As trained_checkpoint() has it.
+  [[nodiscard]] RoundIndex checkpoint() const { return trained_checkpoint(model_->run()); }
 
   [[nodiscard]] const RunIdentity& identity() const { return model_->run().identity(); }
 
   [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const {
     return model_->run().label_counts();
   }
+
+  // The map to probabilities that the run fitted last, or that a model file carries.
+  [[nodiscard]] const Calibration& calibration() const { return calibration_; }
 
   [[nodiscard]] const ModelConfig& config() const { return model_->config(); }
 
@@ -120,9 +130,10 @@ class AnsweringModel {
                                        bool through_tables);
 
   // Sets `predicted` of all examples: the best labels, exactly or through tables, and with `why`
-  // the features that decided. Unscaled values are scaled if training scaled them.
+  // the features that decided. Leaves out labels with a probability below `least`. Unscaled values
+  // are scaled if training scaled them.
   Result<void> predict(std::span<Prediction> examples, std::uint32_t top_k, bool through_tables,
-                       bool why);
+                       bool why, float least = 0);
 
   // As StoredModel::why.
   [[nodiscard]] std::vector<Contribution> why(const ExampleView& example, std::uint32_t label,
@@ -136,6 +147,11 @@ class AnsweringModel {
   ThreadPool pool_;
   std::unique_ptr<StoredModel> model_;
   std::unique_ptr<TableSearch> tables_;
+  Calibration calibration_;
 };
+
+// The map of the last evaluation up to the checkpoint, or of the model file that the run was read
+// from. Not fitted where there was no evaluation on enough examples.
+Result<Calibration> calibration_of(RunStore& run);
 
 }  // namespace gleaner

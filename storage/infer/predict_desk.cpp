@@ -273,8 +273,8 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
                              "send them in parts, or start gleaner serve\n",
                              questions->inputs.size(), options_.limits.inputs_max)};
   }
-  auto predicted =
-      model_->predict(questions->inputs, questions->top_k, questions->through_tables, !is_annif);
+  auto predicted = model_->predict(questions->inputs, questions->top_k, questions->through_tables,
+                                   !is_annif, questions->threshold);
   if (!predicted) return refusal(500, predicted.error());
   examples = questions->inputs.size();
   if (is_batch) return {200, annif_batch_json(*questions, data_.names())};
@@ -283,7 +283,7 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
   }
   std::vector<std::string> lines;
   for (const Prediction& input : questions->inputs) {
-    lines.push_back(prediction_json(input, data_.names()));
+    lines.push_back(prediction_json(input, data_.names(), FeaturesShown::kStrongest));
   }
   return {200, joined(model_->checkpoint(), questions->through_tables, lines,
                       request.form == PredictForm::kLines)};

@@ -54,14 +54,15 @@ std::string PredictNames::label(std::uint32_t label) const {
   return own.empty() || own == name ? name : fmt::format("{} ({})", own, name);
 }
 
-std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored) {
+std::vector<float> probabilities_of(const ModelConfig& model, const Calibration& calibration,
+                                    std::span<const ScoredLabel> scored) {
   // The kernels take whole vectors of lanes.
   const std::size_t padded = (scored.size() + kLanes - 1) / kLanes * kLanes;
   std::vector<float> logits(padded);
   std::vector<float> probabilities(padded);
   std::vector<float> losses(padded);
   for (std::size_t i = 0; i < scored.size(); ++i) {
-    if (std::isfinite(scored[i].logit)) logits[i] = scored[i].logit;
+    if (std::isfinite(scored[i].logit)) logits[i] = calibration.apply(scored[i].logit);
   }
   loss_kernels(default_kernels(), model)
       .curves(logits.data(), probabilities.data(), losses.data(), padded);
@@ -77,9 +78,10 @@ double shortest_decimal(float value) {
 }
 
 std::vector<PredictedLabel> predicted_labels(const ModelConfig& model,
+                                             const Calibration& calibration,
                                              std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels) {
-  const std::vector<float> probabilities = probabilities_of(model, best);
+  const std::vector<float> probabilities = probabilities_of(model, calibration, best);
   std::vector<PredictedLabel> predicted;
   // Labels that are retired are behind all others.
   for (std::size_t i = 0; i < best.size() && std::isfinite(best[i].logit); ++i) {
@@ -115,13 +117,17 @@ std::vector<std::size_t> strongest_features(const Point& point, std::size_t coun
   return order;
 }
 
-std::string prediction_json(const Prediction& prediction, const PredictNames& names) {
+std::string prediction_json(const Prediction& prediction, const PredictNames& names,
+                            FeaturesShown features) {
+  const bool has_truth = !prediction.point.labels.empty();
   Json json;
   json["point"] = prediction.index;
   json["name"] = name_or_null(names.points, prediction.index);
   if (!prediction.name.empty()) json["name"] = prediction.name;
-  json["features"] = Json::array();
-  for (const std::size_t at : strongest_features(prediction.point, kFeaturesInJson)) {
+  const bool shows_features = features == FeaturesShown::kStrongest;
+  if (shows_features) json["features"] = Json::array();
+  for (const std::size_t at :
+       strongest_features(prediction.point, shows_features ? kFeaturesInJson : 0)) {
     const std::uint32_t feature = prediction.point.features[at];
     json["features"].push_back({{"feature", feature},
                                 {"name", name_or_null(names.features, feature)},
@@ -132,15 +138,15 @@ std::string prediction_json(const Prediction& prediction, const PredictNames& na
     json["predicted"].push_back({{"label", predicted.label},
                                  {"name", name_or_null(names.labels, predicted.label)},
                                  {"logit", shortest_decimal(predicted.logit)},
-                                 {"probability", shortest_decimal(predicted.probability)},
-                                 {"is_true", predicted.is_true}});
+                                 {"probability", shortest_decimal(predicted.probability)}});
+    if (has_truth) json["predicted"].back()["is_true"] = predicted.is_true;
     if (const auto title = names.title(predicted.label); !title.empty()) {
       json["predicted"].back()["title"] = title;
       json["predicted"].back()["notation"] = names.notation(predicted.label);
     }
     if (!predicted.why.empty()) json["predicted"].back()["why"] = why_json(predicted.why, names);
   }
-  json["missed"] = Json::array();
+  if (has_truth) json["missed"] = Json::array();
   for (const std::uint32_t label : missed_labels(prediction)) {
     json["missed"].push_back({{"label", label}, {"name", name_or_null(names.labels, label)}});
   }

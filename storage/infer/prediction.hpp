@@ -10,6 +10,7 @@
 
 #include "common/data/name_table.hpp"
 #include "common/data/point_parser.hpp"
+#include "common/model/calibration.hpp"
 #include "common/model/model_config.hpp"
 
 namespace gleaner {
@@ -28,9 +29,10 @@ struct Contribution {
   friend bool operator==(const Contribution&, const Contribution&) = default;
 };
 
-// The probability that each label is true, by the model's loss, to the same bits on every machine.
-// Unspecified for a logit that is not finite.
-std::vector<float> probabilities_of(const ModelConfig& model, std::span<const ScoredLabel> scored);
+// The probability that each label is true, by the model's loss for the calibrated logit, to the
+// same bits on every machine. Unspecified for a logit that is not finite.
+std::vector<float> probabilities_of(const ModelConfig& model, const Calibration& calibration,
+                                    std::span<const ScoredLabel> scored);
 
 // Readable names; each table may be empty.
 struct PredictNames {
@@ -76,13 +78,17 @@ std::vector<std::size_t> strongest_features(const Point& point, std::size_t coun
 // The labels that the model predicts for an example. `labels` are its true labels, ascending.
 // `best` comes from StoredModel::top; entries that the tables left empty are skipped.
 std::vector<PredictedLabel> predicted_labels(const ModelConfig& model,
+                                             const Calibration& calibration,
                                              std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels);
 
 // The shortest decimal that reads back as the same float: 8.49, not 8.489999771118164.
 double shortest_decimal(float value);
 
-// One JSON object and a line end; tools/JSON.md lists its fields.
-std::string prediction_json(const Prediction& prediction, const PredictNames& names);
+// One JSON object and a line end; tools/JSON.md lists its fields. Says which labels are true only
+// of an example with labels.
+enum class FeaturesShown : std::uint8_t { kNone, kStrongest };
+std::string prediction_json(const Prediction& prediction, const PredictNames& names,
+                            FeaturesShown features);
 
 }  // namespace gleaner

@@ -144,7 +144,7 @@ Result<Questions> QuestionReader::options(const Asked& json) const {
   questions.through_tables = has_tables_;
   if (!json.is_object()) return wrong_field("body", "it must be a JSON object");
   for (const auto& [key, value] : json.items()) {
-    if (key != "inputs" && key != "top" && key != "exact") {
+    if (key != "inputs" && key != "top" && key != "exact" && key != "threshold") {
       return wrong_field("body", fmt::format("it has an unknown field {}", shown(key)));
     }
   }
@@ -153,6 +153,12 @@ Result<Questions> QuestionReader::options(const Asked& json) const {
       return wrong_field("top", fmt::format("it must be a number from 1 to {}", kTopKMax));
     }
     questions.top_k = top->get<std::uint32_t>();
+  }
+  if (const auto least = json.find("threshold"); least != json.end()) {
+    if (!least->is_number() || !(*least >= 0.0 && *least <= 1.0)) {
+      return wrong_field("threshold", "it must be a number from 0 to 1");
+    }
+    questions.threshold = least->get<float>();
   }
   if (const auto exact = json.find("exact"); exact != json.end()) {
     if (!exact->is_boolean()) return wrong_field("exact", "it must be true or false");

@@ -57,6 +57,21 @@ class Checkpoints(EndToEndTest):
         self.assertEqual(len(self.json("checkpoint", "list", self.store)["checkpoints"]), 1)
         self.assertEqual(self.cluster.digest(self.store), reference["digest"])
 
+    def test_every_nth_checkpoint_is_kept_with_the_start(self):
+        done = finished(self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1,
+                                                "--keep-every", 4))
+        kept = self.json("checkpoint", "list", self.store)["checkpoints"][1:]
+        expected = {f"round-{number}" for number in range(0, done["checkpoint"] + 1, 4)}
+        self.assertEqual({line["name"] for line in kept}, expected)
+        self.assertGreater(len(expected), 2)
+        for line in kept:
+            self.assertEqual(f"round-{line['checkpoint']}", line["name"])
+            self.assertTrue(self.json("verify", line["store"])["is_whole"])
+        # One of them is evaluated with the run's own test file, and trains on to the same model.
+        self.assertGreater(self.json("evaluate", f"{self.store}.kept/round-4")["evaluated"], 0)
+        again = finished(self.setup.start_master(self.cluster, f"{self.store}.kept/round-4", "--local", 1))
+        self.assertEqual(again["digest"], done["digest"])
+
     def test_names_that_will_not_do_are_refused_and_nothing_else_is_dropped(self):
         self.setup.run_local(self.cluster, self.store)
         self.ask("checkpoint", "keep", self.store, "a")

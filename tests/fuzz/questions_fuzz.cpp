@@ -20,7 +20,7 @@ void check_question(const Prediction& question, const ModelConfig& model) {
     GLEANER_CHECK(i == 0 || point.features[i - 1] < point.features[i]);
     GLEANER_CHECK(std::isfinite(point.values[i]));
   }
-  const std::string json = prediction_json(question, PredictNames());
+  const std::string json = prediction_json(question, PredictNames(), FeaturesShown::kStrongest);
   GLEANER_CHECK(json.starts_with("{\"point\":") && json.find('\n') == json.size() - 1);
 }
 

@@ -58,6 +58,8 @@ std::string table_text(const ReportTable& table, TextStyle style) {
   return text;
 }
 
+}  // namespace
+
 std::string csv_field(const Json& value) {
   if (value.is_null()) return "";
   if (!value.is_string()) return value.dump();
@@ -68,8 +70,6 @@ std::string csv_field(const Json& value) {
   }
   return '"' + text + '"';
 }
-
-}  // namespace
 
 Cell cell_none() {
   return {nullptr, "-"};

@@ -21,6 +21,9 @@ using Json = nlohmann::ordered_json;
 // The version of the envelope of every JSON document. Fields may be added without changing it.
 inline constexpr int kJsonVersion = 1;
 
+// A field of a CSV row: empty for null, in quotes where it must be.
+std::string csv_field(const Json& value);
+
 // A value for programs, and its text for people.
 struct Cell {
   Json value;

@@ -204,10 +204,13 @@ class CsvRecords final : public TextRecords {
     for (const std::string& name : fields_.text) {
       if (auto found = find_column(name, text_); !found) return found;
     }
-    if (!fields_.tags.empty()) {
-      if (auto found = find_column(fields_.tags, tags_); !found) return found;
+    for (const auto& [name, columns] :
+         {std::pair(&fields_.tags, &tags_), std::pair(&fields_.name, &name_)}) {
+      const bool is_there = std::ranges::find(cells_, *name) != cells_.end();
+      if (name->empty() || (!options_.needs_all && !is_there)) continue;
+      if (auto found = find_column(*name, *columns); !found) return found;
     }
-    return fields_.name.empty() ? Result<void>() : find_column(fields_.name, name_);
+    return {};
   }
 
   Result<bool> next(TextRecord& record) override {
@@ -221,6 +224,10 @@ class CsvRecords final : public TextRecords {
                       rows_.dialect().has_quotes ? ""
                                                  : "; if quotes hold fields together, give --quote "
                                                    "double"));
+    }
+    for (const std::string& cell : cells_) {
+      if (cell.find('\0') == std::string::npos) continue;
+      return rows_.refusal(rows_.line(), 1, "expected text, found a byte of zero: is it whole?");
     }
     record = {};
     for (const std::size_t column : text_) record.add_text(cells_[column]);
@@ -250,6 +257,7 @@ class CsvRecords final : public TextRecords {
     Result<std::optional<std::string>> line = rows_.peek();
     if (!line) return line.error();
     if (!*line) return rows_.refusal(1, 1, kNoNames);
+    const std::string first_row = **line;
     std::optional<char> separator = options_.separator;
     if ((*line)->starts_with(kExcelSeparator) && (*line)->size() == kExcelSeparator.size() + 1) {
       if (!separator) separator = (*line)->back();
@@ -257,7 +265,13 @@ class CsvRecords final : public TextRecords {
     } else if (!separator) {
       separator = recognised(**line, is_tsv ? '\t' : ',');
     }
-    rows_.set_dialect({*separator, options_.has_quotes.value_or(!is_tsv && *separator != '\t')});
+    // Names in quotes show that quotes hold fields together here.
+    const bool has_usual_quotes =
+        (!is_tsv && *separator != '\t') ||
+        std::ranges::all_of(cut_at(first_row, {&*separator, 1}), [](std::string_view name) {
+          return name.size() > 1 && name.starts_with('"') && name.ends_with('"');
+        });
+    rows_.set_dialect({*separator, options_.has_quotes.value_or(has_usual_quotes)});
     return {};
   }
 

@@ -370,7 +370,7 @@ Result<void> make_folder(const ConvertFlags& flags) {
   if (!source) return source.error();
   Result<Learned> learned = learn(flags, *rule, *source);
   if (!learned) return learned.error();
-  source->note_labels(learned->labels.numbered());
+  if (auto whole = source->check_labels(learned->labels.numbered()); !whole) return whole;
   if (learned->test_points == 0 && flags.text.test_share > 0) {
     return Error{
         ErrorCode::kInvalidData,

@@ -22,11 +22,14 @@ class SpooledFile {
   // From the beginning, decompressed.
   [[nodiscard]] Result<std::unique_ptr<ByteSource>> open() const;
 
+  // For messages.
+  [[nodiscard]] const std::string& name() const { return name_; }
+
  private:
   SpooledFile(std::string name, std::string path)
       : name_(std::move(name)), path_(std::move(path)) {}
 
-  std::string name_;  // for messages
+  std::string name_;
   std::string path_;
   int copy_ = -1;  // a file without a name
 };

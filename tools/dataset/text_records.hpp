@@ -37,6 +37,7 @@ struct RecordOptions {
   std::optional<char> separator;   // of CSV and TSV
   std::optional<bool> has_quotes;  // of CSV and TSV; unless given, TSV has none
   std::string encoding;
+  bool needs_all = true;  // otherwise columns of tags and names may be missing
 };
 
 // By the name's ending, .gz and .zst apart: .csv; .tsv, .tab; .json, .jsonl, .ndjson.

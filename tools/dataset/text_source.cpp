@@ -17,6 +17,7 @@ namespace {
 
 // Texts with tags that the form of tags is recognised by.
 constexpr std::uint64_t kTagTextsMax = 1000;
+constexpr std::size_t kLabelShownBytes = 100;
 
 Result<RecordOptions> options_of(const TextFlags& flags) {
   RecordOptions options;
@@ -121,8 +122,8 @@ Result<std::uint64_t> TextSource::for_each(
   }
 }
 
-void TextSource::note_labels(const std::vector<std::string>& labels) {
-  if (!cuts_as_recognised_) return;
+Result<void> TextSource::check_labels(const std::vector<std::string>& labels) {
+  if (!cuts_as_recognised_) return {};
   std::string form;
   std::string example;
   std::size_t count = 0;
@@ -134,11 +135,21 @@ void TextSource::note_labels(const std::vector<std::string>& labels) {
       example = label;
     }
   }
-  if (count == 0) return;
+  if (count == 0) return {};
+  if (2 * count > labels.size()) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{}: {} of {} labels look like several tags, such as '{}', but tags "
+                             "seemed to be cut by '{}': --tag-separator '{}' cuts these, "
+                             "--tag-separator '{}' keeps them",
+                             file_.name(), grouped(count), grouped(labels.size()),
+                             example.substr(0, kLabelShownBytes), fields_.tag_separator, form,
+                             fields_.tag_separator)};
+  }
   notes_.push_back(
       fmt::format("{} of {} labels look like several tags, such as '{}'; if they are, "
                   "--tag-separator '{}' cuts them",
                   grouped(count), grouped(labels.size()), example, form));
+  return {};
 }
 
 }  // namespace gleaner

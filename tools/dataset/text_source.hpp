@@ -32,8 +32,9 @@ class TextSource {
   // Sentences on recognised forms and doubtful readings.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  // Notes labels that look like several labels, unless a flag says how to cut.
-  void note_labels(const std::vector<std::string>& labels);
+  // Notes labels that look like several labels, unless a flag says how to cut. Refuses them where
+  // most labels do: the guess was wrong.
+  Result<void> check_labels(const std::vector<std::string>& labels);
 
  private:
   TextSource(SpooledFile file, RecordOptions options, TextFields fields)

@@ -40,6 +40,10 @@ std::vector<Cell> row_of(const RoundRecord& r) {
                            {r.evaluated_all, r.evaluated_all ? "yes" : "no"}};
   visit_precision(r.precision,
                   [&](const char*, double value) { row.push_back(percent(r, value)); });
+  row.push_back(percent(r, r.ndcg_at_3));
+  row.push_back(percent(r, r.ndcg_at_5));
+  row.push_back(r.calibration.is_fitted() ? cell_number(r.calibration.slope, 4) : cell_none());
+  row.push_back(r.calibration.is_fitted() ? cell_number(r.calibration.offset, 4) : cell_none());
   row.push_back({r.wall_seconds, ""});
   row.push_back({r.rate_cuts, std::to_string(r.rate_cuts)});
   row.push_back(r.rows_digest == 0 ? cell_none()
@@ -71,6 +75,10 @@ Report history_report(const std::vector<RoundRecord>& records) {
                                                 for_programs("psp_at_3"),
                                                 for_programs("psp_at_5"),
                                                 for_programs("p_at_1_halfwidth"),
+                                                for_programs("ndcg_at_3"),
+                                                for_programs("ndcg_at_5"),
+                                                for_programs("calibration_slope"),
+                                                for_programs("calibration_offset"),
                                                 for_programs("wall_seconds"),
                                                 for_programs("rate_cuts"),
                                                 for_programs("rows_digest")});

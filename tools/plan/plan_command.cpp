@@ -9,13 +9,13 @@
 #include "common/machine_facts.hpp"
 #include "common/os/process.hpp"
 #include "master/config/config.hpp"
+#include "master/in_process_training.hpp"
 #include "master/recipe/recipe_chosen.hpp"
 #include "master/run_data.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/verbs.hpp"
-#include "tools/keep/retraining.hpp"
 #include "tools/plan/plan.hpp"
 
 namespace gleaner {
@@ -75,7 +75,7 @@ Result<StepCosts> measure_costs(const RunData& data, const PlanInput& input, dou
   BatchIndex done = 0;
   const auto first = std::min<BatchIndex>(kWarmUpBatches, identity.model.round_batches / 2);
   double begin = os::processor_seconds(), end = begin;
-  auto trained = retrain(**run, *data.train, 1, {}, pool, [&] {
+  auto trained = train_in_process(**run, *data.train, 1, {}, pool, [&] {
     end = os::processor_seconds();
     if (++done == first) begin = end;
   });
@@ -98,7 +98,7 @@ Cell seconds(double count) {
   return {count, fmt::format("{:.2f} s", count)};
 }
 
-Report report_of(const PlanInput& input, const Plan& plan) {
+Report report_of(const PlanInput& input, const Plan& plan, const char* cores) {
   const ModelConfig& m = input.model;
   Report report;
   report.section("run", "The run");
@@ -109,6 +109,9 @@ Report report_of(const PlanInput& input, const Plan& plan) {
   report.fact("output_shards", "shards", cell_count(m.output_shards));
   report.fact("epochs", "epochs", cell_count(m.epochs));
   report.section("speed", "What to expect");
+  report.fact("assumes", "assumes",
+              cell_text(fmt::format("{} volunteers of {} cores {}", input.volunteers.count,
+                                    input.volunteers.cores, cores)));
   report.fact("examples_per_second", "examples/s", cell_number(plan.examples_per_second, 0));
   report.fact("run_seconds", "the run", seconds(plan.run_seconds));
   report.fact("epoch_seconds", "an epoch", seconds(plan.epoch_seconds));
@@ -141,19 +144,22 @@ Result<void> run_plan(PlanFlags& flags) {
   input.wide_weights = data->wide_weights;
   if (data->train) input.facts = facts_of(*data->train);
   StepCosts costs;
+  const char* cores = "of the usual speed, since no data are given to measure with";
   Result<Plan> plan = make_plan(input, costs);  // before anything is measured
   if (!plan) return plan.error();
   if (flags.core_speed > 0) {
     costs.visit = 1 / (flags.core_speed * plan->active);
+    cores = "as --core-speed says";
   } else if (data->train) {
     print_error("measuring this machine");
     const auto measured = measure_costs(*data, input, plan->active);
     if (!measured) return measured.error();
     costs = *measured;
+    cores = "like this machine's, measured now on one of them";
   }
   costs.feature = costs.visit * kVisitsPerFeature;
   plan = make_plan(input, costs);
-  return print_report(report_of(input, *plan), report_form(flags.json), "plan",
+  return print_report(report_of(input, *plan, cores), report_form(flags.json), "plan",
                       data->train ? flags.config.data.train : "this machine");
 }
 

@@ -1,17 +1,13 @@
-// `gleaner evaluate`: the quality of a trained model on examples with labels.
+// `gleaner evaluate`: the quality of a trained model, or of two, on examples with labels.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cmath>
+#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "common/data/name_table.hpp"
-#include "common/data/packed_writer.hpp"
-#include "common/result.hpp"
-#include "common/time.hpp"
 #include "common/train/kernels.hpp"
 #include "storage/infer/answering_model.hpp"
 #include "tools/cli/console.hpp"
@@ -19,203 +15,196 @@
 #include "tools/cli/store_access.hpp"
 #include "tools/cli/verbs.hpp"
 #include "tools/dataset/dataset_command.hpp"
+#include "tools/predict/model_evaluation.hpp"
 #include "tools/predict/predict_examples.hpp"
-#include "tools/predict/ranking_quality.hpp"
+#include "tools/predict/run_files.hpp"
 
 namespace gleaner {
 namespace {
 
 struct EvaluateFlags {
   std::string store;
-  std::string data;
+  std::string other;  // a second model; empty: none
+  std::string data;   // empty: the run's own test file
+  std::string propensity, filter, per_label, scores;
   ReadFlags read;
-  std::uint64_t points = 0;  // 0: all
+  EvaluationOptions options;
   std::uint32_t threads = 0;
   std::uint32_t candidates = TableSearch::kCandidatesUsual;
   bool tables = false;
   bool json = false;
 };
 
-// One way of asking the model, and what came of it.
-struct Way {
-  const char* name;
-  Quality quality;
-  Micros elapsed{0};
+// A model and what it answered.
+struct MeasuredModel {
+  std::unique_ptr<AnsweringModel> model;
+  NameTable labels;
+  std::unique_ptr<ModelEvaluation> evaluation;
 };
 
-class ModelEvaluation {
- public:
-  ModelEvaluation(const EvaluateFlags& flags, AnsweringModel& model)
-      : flags_(flags),
-        model_(model),
-        propensities_(model.label_counts(), model.config().points),
-        classes_(model.label_counts()) {
-    ways_.push_back({"exact", Quality(propensities_, classes_)});
-    if (model.has_tables()) ways_.push_back({"tables", Quality(propensities_, classes_)});
+Result<PropensityModel> propensity_of(const std::string& text) {
+  if (text.empty()) return PropensityModel();
+  if (text == "wikipedia") return PropensityModel{0.5, 0.4};
+  if (text == "amazon") return PropensityModel{0.6, 2.6};
+  PropensityModel model;
+  const char* const end = text.data() + text.size();
+  const auto a = std::from_chars(text.data(), end, model.a);
+  if (a.ec == std::errc() && a.ptr != end && *a.ptr == ',') {
+    const auto b = std::from_chars(a.ptr + 1, end, model.b);
+    if (b.ec == std::errc() && b.ptr == end && model.a > 0 && model.b > 0) return model;
   }
-
-  Result<void> read(PredictExamples& points);
-  [[nodiscard]] Report report() const;
-
- private:
-  Result<void> flush(bool normalise);
-  void add(Way& way, std::span<const ScoredLabel> best);
-  void compare(std::span<const ScoredLabel> exact, std::span<const ScoredLabel> proposed);
-
-  const EvaluateFlags& flags_;
-  AnsweringModel& model_;
-  InversePropensities propensities_;
-  FrequencyClasses classes_;
-  std::vector<Way> ways_;  // the exact one, then the tables'
-  std::vector<Point> batch_;
-  std::uint64_t points_read_ = 0;
-  std::uint64_t exact_entries_ = 0;  // of exact answers, of points with labels or without
-  std::uint64_t found_entries_ = 0;  // of those, in the tables' answers
-};
-
-Result<void> ModelEvaluation::flush(bool normalise) {
-  if (batch_.empty()) return {};
-  std::vector<ExampleView> examples;
-  for (Point& point : batch_) {
-    if (normalise) normalize_row(point.values);
-    examples.push_back({point.labels, point.features, point.values});
-  }
-  const Instant begin = monotonic_now();
-  const auto exact = model_.top(examples, Quality::kDepthMax, false);
-  if (!exact) return exact.error();
-  ways_[0].elapsed += monotonic_now() - begin;
-  add(ways_[0], *exact);
-  if (model_.has_tables()) {
-    const Instant start = monotonic_now();
-    const auto proposed = model_.top(examples, Quality::kDepthMax, true);
-    if (!proposed) return proposed.error();
-    ways_[1].elapsed += monotonic_now() - start;
-    add(ways_[1], *proposed);
-    compare(*exact, *proposed);
-  }
-  points_read_ += batch_.size();
-  batch_.clear();
-  return {};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("--propensity '{}' is neither amazon nor wikipedia nor two positive "
+                           "numbers A,B such as 0.55,1.5",
+                           text)};
 }
 
-void ModelEvaluation::add(Way& way, std::span<const ScoredLabel> best) {
-  const std::size_t width = best.size() / batch_.size();
-  std::vector<std::uint32_t> ranked;
-  for (std::size_t i = 0; i < batch_.size(); ++i) {
-    ranked.clear();
-    for (const ScoredLabel& scored : best.subspan(i * width, width)) {
-      if (std::isfinite(scored.logit)) ranked.push_back(scored.label);
-    }
-    way.quality.add(batch_[i].labels, ranked);
-  }
-}
-
-void ModelEvaluation::compare(std::span<const ScoredLabel> exact,
-                              std::span<const ScoredLabel> proposed) {
-  const std::size_t width = exact.size() / batch_.size();
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    const auto own = proposed.subspan(i / width * width, width);
-    ++exact_entries_;
-    if (std::ranges::find(own, exact[i]) != own.end()) ++found_entries_;
-  }
-}
-
-Result<void> ModelEvaluation::read(PredictExamples& points) {
-  const bool normalise = model_.is_normalised() && !points.is_normalised();
-  ProgressLine progress("Evaluating");
-  std::uint64_t total = points.announced_points().value_or(0);
-  if (flags_.points != 0) total = total == 0 ? flags_.points : std::min(total, flags_.points);
-  IndexedExample point;
-  for (;;) {
-    Result<bool> has_point = points.next(point);
-    if (!has_point) return has_point.error();
-    if (!*has_point || (flags_.points != 0 && point.index >= flags_.points)) break;
-    batch_.push_back(std::move(point.point));
-    if (batch_.size() < kExamplesAtOnce) continue;
-    if (auto done = flush(normalise); !done) return done;
-    progress.show(points_read_, total, "examples");
-  }
-  return flush(normalise);
-}
-
-Report ModelEvaluation::report() const {
-  Report report;
-  report.fact("checkpoint", "checkpoint", cell_count(model_.checkpoint()));
-  report.fact("points", "examples", cell_count(points_read_));
-  report.fact("evaluated", "with labels", cell_count(ways_[0].quality.points()));
-  if (model_.has_tables()) {
-    report.fact("candidates", "candidates", cell_count(flags_.candidates));
-    report.fact(
-        "recall_of_exact", "exact top 5 found",
-        cell_share(static_cast<double>(found_entries_) / static_cast<double>(exact_entries_)));
-  }
-  report.section("", "");
-  ReportTable& table = report.table("ways", {{"way", "scored", true}});
-  add_precision_columns(table.columns);
-  table.columns.insert(table.columns.end(), {{"ndcg_at_3", "nDCG@3"},
-                                             {"ndcg_at_5", "nDCG@5"},
-                                             {"recall_at_5", "R@5"},
-                                             {"examples_per_second", "examples/s"}});
-  for (const Way& way : ways_) {
-    const double seconds = seconds_in(way.elapsed);
-    std::vector<Cell>& row = table.rows.emplace_back();
-    row.push_back(cell_text(way.name));
-    add_precision_cells(row, way.quality.precision());
-    for (const double value : {way.quality.ndcg(1), way.quality.ndcg(2), way.quality.recall(2)}) {
-      row.push_back(cell_measured_share(value));
-    }
-    row.push_back(cell_number(static_cast<double>(points_read_) / seconds, 0));
-  }
-  constexpr const char* kNames[] = {"head", "torso", "tail"};
-  for (const Way& way : ways_) {
-    const std::string key = std::string("by_frequency_") + way.name;
-    report.section("", fmt::format("By how frequent labels are, {}", way.name));
-    ReportTable& classes = report.table(key, {{"class", "", true},
-                                              {"labels", "labels"},
-                                              {"points_from", "examples from"},
-                                              {"points_to", "to"},
-                                              {"true_labels", "true labels"},
-                                              {"recall_at_1", "found at 1"},
-                                              {"recall_at_3", "at 3"},
-                                              {"recall_at_5", "at 5"},
-                                              {"p_at_5_part", "part of P@5"}});
-    for (std::size_t c = 0; c < kFrequencyClasses; ++c) {
-      const Quality::ByClass& own = way.quality.by_class(c);
-      const auto of_true = [&](std::size_t d) {
-        return cell_share(static_cast<double>(own.hits[d]) / static_cast<double>(own.true_labels));
-      };
-      const FrequencyClasses::Extent& extent = classes_.extent(c);
-      classes.rows.push_back({cell_text(kNames[c]), cell_count(extent.labels),
-                              cell_count(extent.points_min), cell_count(extent.points_max),
-                              cell_count(own.true_labels), of_true(0), of_true(1), of_true(2),
-                              cell_share(static_cast<double>(own.hits[2]) /
-                                         (5 * static_cast<double>(way.quality.points())))});
-    }
-  }
-  return report;
-}
-
-Result<void> evaluate(const EvaluateFlags& flags) {
-  if (auto level = simd_level_from_environment(); !level) return level.error();
-  give_way_to_master(flags.store);
-  auto run = open_run_to_read(flags.store);
+Result<MeasuredModel> evaluate_one(const EvaluateFlags& flags, const std::string& store,
+                                   const std::string& data) {
+  give_way_to_master(store);
+  auto run = open_run_to_read(store);
   if (!run) return run.error();
   const std::uint32_t candidates = flags.tables ? flags.candidates : 0;
   auto model = AnsweringModel::open(std::move(*run), asking_options(flags.threads, candidates));
-  if (!model) return model.error();
-  const TextOptions options = limits_of((*model)->config(), flags.read, flags.store);
-  if (flags.data != kStandardInput) {
-    const auto folder = std::filesystem::path(flags.data).parent_path();
-    auto its = check_name_files((*model)->identity().settings, folder.string());
-    if (!its) return its;
+  if (!model) return name_folder(model.error(), store);
+  const RunIdentity& identity = (*model)->identity();
+  auto known = known_data(identity, store);
+  if (!known) return known.error();
+  MeasuredModel evaluated{std::move(*model), known->names().labels, nullptr};
+  std::string path = examples_at(data);
+  if (data.empty()) {
+    Result<std::string> recorded = recorded_test_file(identity);
+    if (!recorded) return name_folder(recorded.error(), store);
+    path = std::move(*recorded);
+  } else if (data != kStandardInput) {
+    const auto folder = std::filesystem::path(path).parent_path();
+    auto its = check_name_files(identity.settings, folder.string());
+    if (!its) return its.error();
   }
-  auto points = PredictExamples::open(flags.data, options, [] { return Result<void>(); });
+  auto points = open_examples(path, limits_of(identity.model, flags.read, store), *known,
+                              [] { return Result<void>(); });
   if (!points) return points.error();
-  if (auto fits = check_scaling(**points, **model, flags.data); !fits) return fits;
-  ModelEvaluation evaluation(flags, **model);
-  if (auto read = evaluation.read(**points); !read) return read;
-  return print_report(evaluation.report(), report_form(flags.json), "evaluate", flags.store);
+  if (auto fits = check_scaling(**points, *evaluated.model, path); !fits) return fits.error();
+  evaluated.evaluation = std::make_unique<ModelEvaluation>(flags.options, *evaluated.model);
+  if (auto read = evaluated.evaluation->read(**points); !read) return read.error();
+  if (evaluated.evaluation->figures().examples() > 0) return evaluated;
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{}: none of its {} examples has a label that the model knows, so there "
+                           "is nothing to compare with",
+                           data.empty() ? path : data, evaluated.evaluation->judged().size())};
 }
+
+Result<void> write_files(const EvaluateFlags& flags, const MeasuredModel& evaluated) {
+  const ModelEvaluation& evaluation = *evaluated.evaluation;
+  if (!flags.scores.empty()) {
+    auto written =
+        write_scores(flags.scores, evaluation.judged(), evaluated.model->config().labels);
+    if (!written) return written;
+  }
+  if (flags.per_label.empty()) return {};
+  return write_per_label(
+      flags.per_label, evaluation.judged(),
+      {evaluated.model->label_counts(), evaluated.labels, evaluation.threshold()});
+}
+
+Result<void> report_difference(Report& report, const FigureSums& first, const FigureSums& second) {
+  if (first.examples() != second.examples()) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("the models were measured on {} and {} examples: give one file to "
+                             "both as --data FILE",
+                             first.examples(), second.examples())};
+  }
+  report.section("", "First minus second, on the same examples, with 95 % bootstrap intervals");
+  ReportTable& table = report.table("difference", {{"figure", "", true},
+                                                   {"first", "first"},
+                                                   {"second", "second"},
+                                                   {"value", "difference"},
+                                                   {"low", "from"},
+                                                   {"high", "to"}});
+  const auto ours = first.values(), theirs = second.values();
+  const auto intervals = first.intervals(&second);
+  for (std::size_t f = 0; f < ours.size(); ++f) {
+    table.rows.push_back({{FigureSums::kNames[f], std::string(FigureSums::kTitles[f])},
+                          cell_share(ours[f]),
+                          cell_share(theirs[f]),
+                          cell_share(ours[f] - theirs[f]),
+                          cell_share(intervals[f].low),
+                          cell_share(intervals[f].high)});
+  }
+  return {};
+}
+
+Result<void> evaluate(EvaluateFlags& flags) {
+  if (auto level = simd_level_from_environment(); !level) return level.error();
+  const Result<PropensityModel> propensities = propensity_of(flags.propensity);
+  if (!propensities) return propensities.error();
+  flags.options.propensities = *propensities;
+  if (!flags.filter.empty()) {
+    auto pairs = read_filter(flags.filter);
+    if (!pairs) return pairs.error();
+    flags.options.filter = std::move(*pairs);
+  }
+  auto first = evaluate_one(flags, flags.store, flags.data);
+  if (!first) return first.error();
+  if (auto written = write_files(flags, *first); !written) return written;
+  Report report;
+  first->evaluation->report(report);
+  if (!flags.other.empty()) {
+    const std::string own = test_file(first->model->identity());
+    const auto second = evaluate_one(flags, flags.other, flags.data.empty() ? own : flags.data);
+    if (!second) return second.error();
+    auto compared =
+        report_difference(report, first->evaluation->figures(), second->evaluation->figures());
+    if (!compared) return compared;
+  }
+  return print_report(report, report_form(flags.json), "evaluate", flags.store);
+}
+
+void add_flags(CLI::App& verb, EvaluateFlags& flags) {
+  add_store(verb, flags.store);
+  verb.add_option("other", flags.other, "a second model, measured on the same examples");
+  verb.add_option(
+      "--data", flags.data,
+      "examples as XC or libsvm text (plain, gzip, zstd), packed, or texts with tags as "
+      "CSV, TSV or JSON; a folder's test.txt; - is standard input (the run's own test "
+      "file unless given)");
+  verb.add_option("--points", flags.options.examples, "only N examples from the front");
+  verb.add_option("--propensity", flags.propensity,
+                  "constants of PSP: amazon (0.6,2.6), wikipedia (0.5,0.4) or A,B (0.55,1.5 "
+                  "unless given)");
+  verb.add_option("--filter", flags.filter,
+                  "file of pairs to leave out of the answers: a line 'EXAMPLE LABEL' each, from 0");
+  verb.add_option("--per-label", flags.per_label, "write a CSV row per label to this file");
+  verb.add_option("--scores", flags.scores,
+                  "write all scores to this file: NAME.npz, NAME.run (TREC) or else XC text");
+  verb.add_option("--top", flags.options.depth, "labels per example in --scores and for F1")
+      ->check(CLI::Range(std::uint32_t{5}, kLabelsMax))
+      ->capture_default_str();
+  verb.add_flag("--tables", flags.tables,
+                "also through the hash tables, and how much of the exact answers they find");
+  verb.add_option(
+          "--candidates", flags.candidates,
+          "with --tables: neurons to score, those that most tables propose; and as many of the "
+          "labels most frequent in training")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  verb.add_option("--threads", flags.threads, "compute threads (one a core unless given)")
+      ->check(CLI::Range(1, 1024));
+  verb.add_flag("--json", flags.json, "one JSON object");
+  add_read_flags(verb, flags.read);
+}
+
+constexpr const char* kEvaluateFooter =
+    "Precision, propensity-scored precision, nDCG and recall of the last whole checkpoint, with "
+    "bootstrap\nintervals, and F1. Head: the fewest labels that hold half of all training "
+    "occurrences; tail: those that hold\nthe last tenth. --per-label counts a label as predicted "
+    "from the threshold of the F1 over all pairs on.\n\n"
+    "Examples:\n"
+    "  gleaner evaluate run1\n"
+    "  gleaner evaluate run1 run2 --data test.txt\n"
+    "  gleaner evaluate run1 --propensity amazon --filter filter_labels_test.txt --scores a.npz\n"
+    "  gleaner evaluate run1 --data test.txt --tables --candidates 1000 --json\n\n"
+    "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
 
 }  // namespace
 
@@ -223,33 +212,8 @@ void add_evaluate_command(CLI::App& app, int& exit_status) {
   CLI::App& verb =
       *app.add_subcommand("evaluate", "measure a trained model on examples with labels");
   auto flags = std::make_shared<EvaluateFlags>();
-  add_store(verb, flags->store);
-  verb.add_option(
-          "--data", flags->data,
-          "examples as XC or libsvm text (plain, gzip, zstd) or packed; - is standard input")
-      ->required();
-  verb.add_option("--points", flags->points, "only N examples from the front");
-  verb.add_flag("--tables", flags->tables,
-                "also through the hash tables, and how much of the exact answers they find");
-  verb.add_option(
-          "--candidates", flags->candidates,
-          "with --tables: neurons to score, those that most tables propose; and as many of the "
-          "labels most frequent in training")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  verb.add_option("--threads", flags->threads, "compute threads (one a core unless given)")
-      ->check(CLI::Range(1, 1024));
-  verb.add_flag("--json", flags->json, "one JSON object");
-  add_read_flags(verb, flags->read);
-  verb.footer(
-      "Precision, propensity-scored precision (A = 0.55, B = 1.5), nDCG and recall of the last "
-      "whole\ncheckpoint. Head: the fewest labels that hold half of all training occurrences; "
-      "tail: "
-      "those that hold\nthe last tenth.\n\n"
-      "Examples:\n"
-      "  gleaner evaluate run1 --data test.txt\n"
-      "  gleaner evaluate run1 --data test.txt --tables --candidates 1000 --json\n\n"
-      "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.");
+  add_flags(verb, *flags);
+  verb.footer(kEvaluateFooter);
   verb.callback([flags, &exit_status] { exit_status = report_on_store(evaluate(*flags)); });
 }
 

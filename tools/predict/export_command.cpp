@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/console/terminal.hpp"
+#include "storage/infer/answering_model.hpp"
 #include "storage/keep/model_file.hpp"
 #include "storage/keep/model_rows.hpp"
 #include "storage/keep/open_to_read.hpp"

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include "common/model/model_fields.hpp"
+#include "storage/infer/answering_model.hpp"
 #include "storage/infer/stored_model.hpp"
 #include "storage/keep/open_to_read.hpp"
 
@@ -46,13 +46,6 @@ Result<std::string> audited_of(RunStore& run) {
 }
 
 }  // namespace
-
-std::uint64_t trained_checkpoint(const RunStore& run) {
-  const auto& settings = run.identity().settings;
-  const auto known = settings.find("checkpoint");
-  if (run.checkpoint() != 0 || known == settings.end()) return run.checkpoint();
-  return std::strtoull(known->second.c_str(), nullptr, 10);
-}
 
 Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts) {
   const ModelPart& first = parts.front();
@@ -118,6 +111,8 @@ Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores
 Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
                                                        const std::vector<ModelPart>& parts) {
   std::map<std::string, std::string> metadata = identity.settings;
+  // Other people get no paths of this machine.
+  for (const char* const path : {"data.folder", "test.file"}) metadata.erase(path);
   // Settings repeat fields of the first model, also those that the whole does not use.
   for_each_model_field(
       [&](const auto& field) { metadata.erase("model." + std::string(field.name)); });
@@ -139,6 +134,12 @@ Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identi
     audits.push_back(std::move(*audited));
   }
   metadata["format"] = kExportFormat;
+  metadata.erase(kCalibrationKey);
+  if (parts.size() == 1) {
+    const Result<Calibration> calibration = calibration_of(*parts.front().run);
+    if (!calibration) return calibration.error();
+    if (calibration->is_fitted()) metadata[kCalibrationKey] = to_text(*calibration);
+  }
   if (parts.size() > 1) metadata["models"] = std::to_string(parts.size());
   metadata["checkpoint"] = fmt::format("{}", fmt::join(checkpoints, " "));
   metadata["digest"] = fmt::format("{}", fmt::join(digests, " "));

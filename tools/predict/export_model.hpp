@@ -33,9 +33,6 @@ struct ModelPart {
 // Opens the stores to read. kNotFound for a store without a checkpoint.
 Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores);
 
-// The checkpoint of the run; of a file, the checkpoint that it was made from.
-std::uint64_t trained_checkpoint(const RunStore& run);
-
 // The identity of the joined network: the first part's, with the sum of the hidden units. Refuses
 // (kInvalidArgument, naming the part) other training data, other scaling, and more units than a
 // network can have. Requires a part.

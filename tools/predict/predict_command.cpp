@@ -1,6 +1,7 @@
 #include "tools/predict/predict_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -13,7 +14,6 @@
 #include "common/data/name_table.hpp"
 #include "common/data/packed_writer.hpp"
 #include "common/limits.hpp"
-#include "common/model/run_plan.hpp"
 #include "common/train/kernels.hpp"
 #include "storage/infer/answering_model.hpp"
 #include "storage/infer/predict_data.hpp"
@@ -24,11 +24,14 @@
 #include "tools/cli/verbs.hpp"
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/predict/predict_examples.hpp"
+#include "tools/predict/run_files.hpp"
 
 namespace gleaner {
 namespace {
 
 constexpr std::uint64_t kExamplesOfFolder = 5;
+constexpr std::uint32_t kTopUsual = 5;
+constexpr std::uint32_t kThresholdTop = 100;
 constexpr const char* kTestFile = "test.txt";
 
 // The path of a file of the folder --data, which must be there.
@@ -99,13 +102,17 @@ Result<Source> open_folder(const PredictFlags& flags, const ModelConfig& config,
   return source;
 }
 
-Result<Source> open_input(const PredictFlags& flags, const ModelConfig& config,
+Result<Source> open_input(const PredictFlags& flags, const RunIdentity& run,
                           const TextOptions& options, std::function<Result<void>()> before_wait) {
-  auto points = PredictExamples::open(flags.input, options, std::move(before_wait));
+  auto known = known_data(run, flags.store);
+  if (!known) return known.error();
+  Result<std::unique_ptr<PredictExamples>> points =
+      open_examples(flags.input, options, *known, std::move(before_wait), flags.id);
   if (!points) return points.error();
   Source source;
   source.choose = flags.examples;
-  if (flags.input != kStandardInput) {
+  if (!named_form(flags.input) && flags.input != kStandardInput) {
+    const ModelConfig& config = run.model;
     const std::string stem = std::filesystem::path(flags.input).stem().string();
     auto labels = companion_names(flags.input, "labels.txt", config.labels);
     if (!labels) return labels.error();
@@ -115,29 +122,31 @@ Result<Source> open_input(const PredictFlags& flags, const ModelConfig& config,
     if (!names) return names.error();
     source.names = {std::move(*labels), std::move(*features), std::move(*names)};
   }
+  if (source.names.labels.size() == 0) source.names.labels = known->names().labels;
+  if (source.names.features.size() == 0) source.names.features = known->names().features;
   source.points = std::move(*points);
   return source;
 }
 
 Result<Source> open_texts(const PredictFlags& flags, const RunIdentity& run,
                           std::function<Result<void>()> before_wait) {
-  const Result<PredictData> data = PredictData::open_names(flags.text, run);
+  const Result<PredictData> data = known_data(run, flags.store, flags.text);
   if (!data) return data.error();
-  if (data->words() == nullptr) {
-    return Error{ErrorCode::kInvalidData,
-                 fmt::format("{}: words.json is missing: texts can be read for data sets that "
-                             "'gleaner dataset convert --text' made, "
-                             "and for models that carry the words of one (gleaner export --data)",
-                             flags.text)};
-  }
-  if (const auto note = data->words()->dictionary_note(flags.text); !note.empty()) {
+  const std::string& place = flags.text.empty() ? flags.store : flags.text;
+  if (data->words() == nullptr) return no_words(place);
+  if (const auto note = data->words()->dictionary_note(place); !note.empty()) {
     print_error("gleaner: " + note);
   }
-  auto points = PredictExamples::open_texts(flags.input.empty() ? kStandardInput : flags.input,
-                                            *data->words(), std::move(before_wait));
-  if (!points) return points.error();
   Source source;
   source.names = data->names();
+  if (!flags.texts.empty()) {
+    source.points = PredictExamples::of_texts(flags.texts, *data->words());
+    return source;
+  }
+  auto points = PredictExamples::open_texts(flags.input.empty() ? kStandardInput : flags.input,
+                                            with_id(*data->words(), flags.id), data->names().labels,
+                                            std::move(before_wait));
+  if (!points) return points.error();
   source.points = std::move(*points);
   return source;
 }
@@ -153,7 +162,7 @@ Result<void> name_labels(const PredictFlags& flags, const RunIdentity& run, Pred
 
 // Refuses names and words that are not those with which the run learned, wherever they lie.
 Result<void> check_names(const PredictFlags& flags, const RunIdentity& run) {
-  if (!flags.text.empty()) return {};  // PredictData does
+  if (!flags.text.empty() || !flags.texts.empty()) return {};  // PredictData does
   if (!flags.data.empty()) return check_name_files(run.settings, flags.data);
   if (flags.input == kStandardInput) return {};
   return check_name_files(run.settings, std::filesystem::path(flags.input).parent_path().string());
@@ -197,24 +206,32 @@ class Predictor {
 };
 
 Result<void> Predictor::print_header() {
-  if (has_header_ || flags_.json) return {};
-  has_header_ = true;
-  const RunPlan plan(model_.config());
-  return print_(fmt::format("Checkpoint {} of {}; {} is a label that the example really has.\n\n",
-                            grouped(model_.checkpoint()), grouped(plan.round_count()),
-                            true_mark(layout_.style)));
+  if (std::exchange(has_header_, true) || flags_.json) return {};
+  if (flags_.csv || flags_.tsv) {
+    return print_(fmt::format("{}\n", fmt::join(kPredictionColumns, flags_.csv ? "," : "\t")));
+  }
+  return print_(fmt::format("Checkpoint {}; {} is a label that the example really has. {}\n\n",
+                            grouped(model_.checkpoint()), true_mark(layout_.style),
+                            model_.calibration().is_fitted()
+                                ? "Probabilities are calibrated on the run's test examples."
+                                : "Probabilities are not calibrated: the run had no evaluation."));
 }
 
 Result<void> Predictor::flush() {
   if (batch_.empty()) return {};
-  auto done = model_.predict(batch_, flags_.top_k, model_.has_tables(), flags_.why);
+  const std::uint32_t top_k = flags_.top_k.value_or(flags_.threshold ? kThresholdTop : kTopUsual);
+  auto done = model_.predict(batch_, top_k, model_.has_tables(), flags_.why,
+                             flags_.threshold.value_or(0.0F));
   if (!done) return name_folder(done.error(), flags_.store);
   if (auto printed = print_header(); !printed) return printed;
+  const auto features = flags_.why ? FeaturesShown::kStrongest : FeaturesShown::kNone;
   std::string text;
   for (const Prediction& prediction : batch_) {
     tally_.add(prediction);
-    text += flags_.json ? prediction_json(prediction, *names_)
-                        : prediction_text(prediction, *names_, layout_);
+    text += flags_.json  ? prediction_json(prediction, *names_, features)
+            : flags_.csv ? prediction_rows(prediction, *names_, RowForm::kCsv)
+            : flags_.tsv ? prediction_rows(prediction, *names_, RowForm::kTsv)
+                         : prediction_text(prediction, *names_, layout_);
   }
   batch_.clear();
   return print_(text);
@@ -251,6 +268,11 @@ Result<void> predict_chosen(const PredictFlags& flags, Source& source, Predictor
 }
 
 Result<void> check_flags(const PredictFlags& flags) {
+  if (!flags.texts.empty()) {
+    if (flags.data.empty() && flags.input.empty() && flags.examples == 0) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 "texts on the command line go without --data, --input and --examples"};
+  }
   if (!flags.text.empty()) {
     if (flags.data.empty() && flags.examples == 0) return {};
     return Error{ErrorCode::kInvalidArgument,
@@ -259,11 +281,21 @@ Result<void> check_flags(const PredictFlags& flags) {
   }
   if (flags.data.empty() == flags.input.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "give either --data (a folder of 'gleaner dataset convert --text'), "
-                 "--input (a file of examples, or - for standard input) or --text (a folder, for "
-                 "lines of text)"};
+                 "give either texts, as in gleaner predict STORE 'a fast parser', or --data (a "
+                 "folder of 'gleaner dataset convert --text'), --input (a file of examples or of "
+                 "texts, or - for standard input) or --text (a folder, for lines of text)"};
   }
   return {};
+}
+
+// A file as --data is an input, and so is the test file of a folder as --input.
+PredictFlags by_place(PredictFlags flags) {
+  std::error_code error;
+  if (!flags.data.empty() && !std::filesystem::is_directory(flags.data, error)) {
+    flags.input = std::exchange(flags.data, "");
+  }
+  flags.input = examples_at(flags.input);
+  return flags;
 }
 
 constexpr std::uint32_t kThreadsMax = 1024;
@@ -284,11 +316,15 @@ Result<void> predict(PredictFlags& flags) {
 
 void add_flags(CLI::App& verb, PredictFlags& flags) {
   add_store(verb, flags.store);
+  verb.add_option("texts", flags.texts, "texts to predict for");
   CLI::Option* const data =
       verb.add_option("--data", flags.data,
-                      "folder of 'gleaner dataset convert --text': examples of its test part");
-  verb.add_option("--input", flags.input,
-                  "examples as XC or libsvm text or packed; - reads text from standard input")
+                      "folder of 'gleaner dataset convert --text': examples of its test part; or a "
+                      "file, as --input");
+  verb.add_option(
+          "--input", flags.input,
+          "examples as XC or libsvm text or packed, or texts as .csv, .tsv or .json, by the "
+          "run's own words; a folder's test.txt; - reads examples from standard input")
       ->excludes(data);
   verb.add_option("--text", flags.text,
                   "folder of a data set made of texts ('gleaner dataset convert "
@@ -301,16 +337,25 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
                   "with --input: all examples unless given)")
       ->check(CLI::Range(1, 1'000'000));
   verb.add_option("--seed", flags.seed, "another seed, another choice")->capture_default_str();
-  verb.add_option("--top", flags.top_k, "labels to predict for an example")
-      ->check(CLI::Range(std::uint32_t{1}, kTopKMax))
-      ->capture_default_str();
+  verb.add_option("--top", flags.top_k,
+                  "labels to predict for an example (5 unless given; with --threshold 100)")
+      ->check(CLI::Range(std::uint32_t{1}, kLabelsMax));
+  verb.add_option("--threshold", flags.threshold,
+                  "only labels with at least this probability, such as 0.5")
+      ->check(CLI::Range(0.0, 1.0));
   verb.add_flag("--why", flags.why,
                 "name the words that decided for each label (runs without a hidden layer)");
   verb.add_option("--labels", flags.labels,
                   "file with a label's name a line (otherwise labels.txt beside the examples)");
   verb.add_option("--threads", flags.threads, "compute threads (one a core unless given)")
       ->check(CLI::Range(std::uint32_t{1}, kThreadsMax));
-  verb.add_flag("--json", flags.json, "one JSON object a line instead of text");
+  CLI::Option* const json =
+      verb.add_flag("--json", flags.json, "one JSON object a line instead of text");
+  CLI::Option* const csv =
+      verb.add_flag("--csv", flags.csv, "a CSV row per predicted label")->excludes(json);
+  verb.add_flag("--tsv", flags.tsv, "the same, between tabs")->excludes(json)->excludes(csv);
+  verb.add_option("--id", flags.id,
+                  "column or key of texts whose value names a record in the answers");
   verb.add_option("--tables", flags.candidates,
                   "score only N neurons that most hash tables propose, and as many of frequent "
                   "labels: faster on wide models; gleaner evaluate --tables says what it costs")
@@ -325,7 +370,9 @@ constexpr const char* kFooter =
     "are read with --format libsvm --first-feature 0. The\nfields of --json are listed in "
     "tools/JSON.md.\n\n"
     "Examples:\n"
+    "  gleaner predict run1 'a fast json parser'\n"
     "  gleaner predict run1 --data debian --examples 3\n"
+    "  gleaner predict run1 --input new.csv --id isbn --threshold 0.5 --csv\n"
     "  gleaner predict run1 --input - --format libsvm --top 10 --json < points.svm\n"
     "  gleaner predict run1 --text posts --json < questions.txt\n"
     "  gleaner predict model.safetensors --text model.safetensors < questions.txt\n\n"
@@ -333,9 +380,10 @@ constexpr const char* kFooter =
 
 }  // namespace
 
-Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> run,
+Result<void> run_predict(const PredictFlags& given, std::unique_ptr<RunStore> run,
                          const PredictLayout& layout, const PrintText& print) {
-  if (auto usable = check_flags(flags); !usable) return usable;
+  if (auto usable = check_flags(given); !usable) return usable;
+  const PredictFlags flags = by_place(given);
   auto model =
       AnsweringModel::open(std::move(run), asking_options(flags.threads, flags.candidates));
   if (!model) return name_folder(model.error(), flags.store);
@@ -345,8 +393,9 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
   if (auto its = check_names(flags, identity); !its) return its;
   Predictor predictor(flags, **model, layout, print);
   const auto flush = [&predictor] { return predictor.flush(); };
-  Result<Source> source = !flags.text.empty()  ? open_texts(flags, identity, flush)
-                          : flags.data.empty() ? open_input(flags, config, options, flush)
+  const bool are_texts = !flags.text.empty() || !flags.texts.empty();
+  Result<Source> source = are_texts            ? open_texts(flags, identity, flush)
+                          : flags.data.empty() ? open_input(flags, identity, options, flush)
                                                : open_folder(flags, config, options);
   if (!source) return source.error();
   if (auto named = name_labels(flags, identity, source->names); !named) return named;
@@ -356,7 +405,8 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
                                                : predict_all(flags, *source, predictor);
   if (!done) return done;
   const std::string tally = tally_text(predictor.tally());
-  return flags.json || tally.empty() ? Result<void>() : print(tally);
+  const bool is_for_people = !flags.json && !flags.csv && !flags.tsv;
+  return !is_for_people || tally.empty() ? Result<void>() : print(tally);
 }
 
 void add_predict_command(CLI::App& app, int& exit_status) {

@@ -10,6 +10,7 @@
 #include "common/data/open_or_pack.hpp"
 #include "common/machine_facts.hpp"
 #include "common/order_statistics.hpp"
+#include "tools/dataset/tag_forms.hpp"
 
 namespace gleaner {
 namespace {
@@ -39,7 +40,8 @@ Result<std::unique_ptr<PredictExamples>> PredictExamples::open(
 }
 
 Result<std::unique_ptr<PredictExamples>> PredictExamples::open_texts(
-    const std::string& path, WordModel words, std::function<Result<void>()> before_wait) {
+    const std::string& path, WordModel words, const NameTable& labels,
+    std::function<Result<void>()> before_wait) {
   std::unique_ptr<PredictExamples> points(new PredictExamples);
   points->is_stream_ = path == kStandardInput;
   auto source =
@@ -48,17 +50,30 @@ Result<std::unique_ptr<PredictExamples>> PredictExamples::open_texts(
   points->texts_ = std::make_unique<Texts>();
   Texts& texts = *points->texts_;
   texts.words = std::move(words);
+  for (std::uint32_t label = 0; label < labels.size(); ++label) {
+    texts.labels.emplace(labels.name(label), label);
+  }
   if (const auto form = named_form(path)) {
     const TextFields& fields = texts.words.fields;
     RecordOptions options;
     options.form = *form;
-    auto records =
-        TextRecords::open(std::move(*source), options, {fields.text, "", fields.name, ""});
+    options.needs_all = false;
+    auto records = TextRecords::open(std::move(*source), options,
+                                     {fields.text, fields.tags, fields.name, fields.tag_separator});
     if (!records) return points->input_error(records.error());
     texts.records = std::move(*records);
   } else {
     texts.lines = std::make_unique<LineReader>(std::move(*source));
   }
+  return points;
+}
+
+std::unique_ptr<PredictExamples> PredictExamples::of_texts(std::vector<std::string> texts,
+                                                           WordModel words) {
+  std::unique_ptr<PredictExamples> points(new PredictExamples);
+  points->texts_ = std::make_unique<Texts>();
+  points->texts_->words = std::move(words);
+  points->texts_->given = std::move(texts);
   return points;
 }
 
@@ -72,12 +87,25 @@ Error PredictExamples::input_error(Error error) const {
 Result<bool> PredictExamples::next_text(IndexedExample& point) {
   TextRecord record;
   std::string_view line;
-  Result<bool> has_more =
-      texts_->records ? texts_->records->next(record) : texts_->lines->next(line);
+  const bool is_given = !texts_->records && !texts_->lines;
+  if (is_given && next_ < texts_->given.size()) line = texts_->given[next_];
+  Result<bool> has_more = is_given          ? next_ < texts_->given.size()
+                          : texts_->records ? texts_->records->next(record)
+                                            : texts_->lines->next(line);
   if (!has_more || !*has_more) return has_more;
   if (!texts_->records) record.name = record.text = line;
   point.name = std::move(record.name);
   point.point = texts_->words.point_of(record.text);
+  for (const std::string& tag : cut_tags(record.uncut_tags, texts_->words.fields.tag_separator)) {
+    record.add_tag(tag);
+  }
+  for (const std::string& tag : record.tags) {
+    const auto known = texts_->labels.find(tag);
+    if (known != texts_->labels.end()) point.point.labels.push_back(known->second);
+  }
+  std::ranges::sort(point.point.labels);
+  const auto twice = std::ranges::unique(point.point.labels);
+  point.point.labels.erase(twice.begin(), twice.end());
   return true;
 }
 

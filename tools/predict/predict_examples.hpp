@@ -8,9 +8,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/data/byte_source.hpp"
+#include "common/data/name_table.hpp"
 #include "common/data/point_parser.hpp"
 #include "common/data/text_reader.hpp"
 #include "common/data/word_model.hpp"
@@ -47,10 +49,14 @@ class PredictExamples {
                                                        std::function<Result<void>()> before_wait);
 
   // Texts, as examples of the words in `words`: the records of a file whose name ends as
-  // named_form() says, with the columns or keys that the data set had; otherwise lines. Errors and
-  // `before_wait` as above.
+  // named_form() says, with the columns or keys that the data set had; otherwise lines. Tags of a
+  // record that `labels` has become its labels. Errors and `before_wait` as above.
   static Result<std::unique_ptr<PredictExamples>> open_texts(
-      const std::string& path, WordModel words, std::function<Result<void>()> before_wait);
+      const std::string& path, WordModel words, const NameTable& labels,
+      std::function<Result<void>()> before_wait);
+
+  // Each text is an example, which it names.
+  static std::unique_ptr<PredictExamples> of_texts(std::vector<std::string> texts, WordModel words);
 
   // False at the end.
   Result<bool> next(IndexedExample& point);
@@ -67,8 +73,10 @@ class PredictExamples {
 
   struct Texts {
     WordModel words;
-    std::unique_ptr<TextRecords> records;  // one of the two
+    std::unordered_map<std::string, std::uint32_t> labels;  // by name
+    std::unique_ptr<TextRecords> records;                   // one of the two; or else
     std::unique_ptr<LineReader> lines;
+    std::vector<std::string> given;
   };
 
   Result<bool> next_text(IndexedExample& point);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "common/data/packed_writer.hpp"
 #include "storage/infer/answering_model.hpp"
 #include "storage/infer/predict_data.hpp"
+#include "tools/cli/report.hpp"
 
 namespace gleaner {
 namespace {
@@ -84,6 +86,32 @@ std::string prediction_text(const Prediction& prediction, const PredictNames& na
   const std::vector<std::uint32_t> missed = missed_labels(prediction);
   if (!missed.empty()) text += line(missed_line(missed, names)) + "\n";
   return text + "\n";
+}
+
+std::string prediction_rows(const Prediction& prediction, const PredictNames& names, RowForm form) {
+  const auto field = [form](std::string text) {
+    if (form == RowForm::kCsv) return csv_field(text);
+    std::ranges::replace_if(
+        text, [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
+    return text;
+  };
+  const std::string title =
+      prediction.name.empty() ? std::string(names.points.name(prediction.index)) : prediction.name;
+  std::string rows;
+  for (const PredictedLabel& predicted : prediction.predicted) {
+    const std::string truth = prediction.point.labels.empty() ? ""
+                              : predicted.is_true             ? "true"
+                                                              : "false";
+    const std::array<std::string, kPredictionColumns.size()> cells = {
+        fmt::format("{}", prediction.index),
+        field(title),
+        fmt::format("{}", predicted.label),
+        field(std::string(names.labels.name(predicted.label))),
+        fmt::format("{}", predicted.probability),
+        truth};
+    rows += fmt::format("{}\n", fmt::join(cells, form == RowForm::kCsv ? "," : "\t"));
+  }
+  return rows;
 }
 
 void PredictTally::add(const Prediction& prediction) {

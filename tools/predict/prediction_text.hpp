@@ -1,6 +1,7 @@
 // Predictions as people read them. Pure functions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -21,6 +22,14 @@ const char* true_mark(TextStyle style);
 // ones marked), and the missed labels.
 std::string prediction_text(const Prediction& prediction, const PredictNames& names,
                             const PredictLayout& layout);
+
+// A row for each predicted label below kPredictionColumns: the example's place and name, the
+// label's number and name, the probability, and of an example with labels whether the label is
+// true.
+inline constexpr std::array kPredictionColumns = {"point",      "name",        "label",
+                                                  "label_name", "probability", "is_true"};
+enum class RowForm : std::uint8_t { kCsv, kTsv };
+std::string prediction_rows(const Prediction& prediction, const PredictNames& names, RowForm form);
 
 // How often the first prediction was right, over examples with labels.
 struct PredictTally {

@@ -1,17 +1,10 @@
 #include "tools/predict/ranking_quality.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "common/model/ndcg.hpp"
 
 namespace gleaner {
-namespace {
-
-double discount(std::size_t rank) {
-  return 1 / std::log2(static_cast<double>(rank) + 2);
-}
-
-}  // namespace
-
 void Quality::add(std::span<const std::uint32_t> labels, std::span<const std::uint32_t> ranked) {
   if (labels.empty()) return;
   sums_.add(labels, ranked);
@@ -20,17 +13,13 @@ void Quality::add(std::span<const std::uint32_t> labels, std::span<const std::ui
     ++by_class_[static_cast<std::size_t>(classes_.of(label))].true_labels;
   }
   for (std::size_t d = 0; d < kDepths.size(); ++d) {
-    double gain = 0;
-    double best = 0;
     std::size_t hits = 0;
-    for (std::size_t rank = 0; rank < kDepths[d]; ++rank) {
-      if (rank < labels.size()) best += discount(rank);
-      if (rank >= ranked.size() || !std::ranges::binary_search(labels, ranked[rank])) continue;
-      gain += discount(rank);
+    for (std::size_t rank = 0; rank < std::min<std::size_t>(kDepths[d], ranked.size()); ++rank) {
+      if (!std::ranges::binary_search(labels, ranked[rank])) continue;
       ++hits;
       ++by_class_[static_cast<std::size_t>(classes_.of(ranked[rank]))].hits[d];
     }
-    ndcg_[d] += gain / best;
+    ndcg_[d] += ndcg_at(kDepths[d], labels, ranked);
     recall_[d] += static_cast<double>(hits) / static_cast<double>(labels.size());
   }
 }

@@ -26,7 +26,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
 }
 
 std::uint64_t LoadedModel::checkpoint() {
-  return trained_checkpoint(model_->run());
+  return model_->checkpoint();
 }
 
 Result<void> LoadedModel::save(const std::string& path) {
@@ -59,7 +59,7 @@ Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t to
     best.labels.push_back(label.label);
     best.logits.push_back(label.logit);
   }
-  best.probabilities = probabilities_of(model_->config(), *scored);
+  best.probabilities = probabilities_of(model_->config(), model_->calibration(), *scored);
   return best;
 }
 

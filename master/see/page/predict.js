@@ -45,7 +45,7 @@ function because({ why }) {
   return [element("div", { className: "hint" }, `because of ${parts.join(", ")}`)];
 }
 
-function showPrediction({ name, point, features, predicted, missed }) {
+function showPrediction({ name, point, features, predicted, missed = [] }) {
   const rows = predicted.map((entry) => element("tr", { className: entry.is_true ? "is-true" : "" },
     element("td", { className: "number" }, percent(entry.probability, 1)),
     element("td", {}, bar(entry.probability)),
@@ -67,13 +67,14 @@ async function predict(event) {
   if (words === "") return;
   const isExample = byId("predict-kind").value === "example";
   const input = isExample ? { example: /^\d+$/.test(words) ? Number(words) : words } : { text: words };
+  const least = Number(byId("predict-least").value);
   byId("predict-answer").setAttribute("aria-busy", "true");
   byId("predict-answer").replaceChildren(element("p", { className: "hint" }, "Asking…"));
   try {
     const answer = await ask("v1/predict", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ inputs: [input], top: 10 }),
+      body: JSON.stringify({ inputs: [input], top: least > 0 ? 100 : 10, threshold: least / 100 }),
     });
     if (answer.ok) showPrediction((await answer.json()).predictions[0]);
     else byId("predict-answer").replaceChildren(element("p", { role: "alert" }, (await answer.text()).replace(/^inputs\[0\]\.?/, "")));
@@ -91,6 +92,7 @@ export function preparePredict() {
       element("option", { value: "text" }, "a text"),
       element("option", { value: "example" }, "a test example, by number or name"))),
     element("input", { id: "predict-text", type: "text", required: true, ariaLabel: "The text, or the example's number or name" }),
+    element("label", {}, " at least ", element("input", { id: "predict-least", type: "number", min: 0, max: 100, value: 0 }), " %"),
     element("button", {}, "Predict"));
   form.addEventListener("submit", predict);
   byId("predict").replaceChildren(

@@ -181,6 +181,9 @@ TEST_CASE("worker: an evaluation counts the best of all shards, over a sample or
           precision_halfwidth(sample.precision.at_1(), 15, 15, 40));
   // Nothing of the sample is left.
   REQUIRE(evaluated(40).precision.psp[2] == all.precision.psp[2]);
+  REQUIRE(evaluated(40).ndcg_at_5 == all.ndcg_at_5);
+  REQUIRE(evaluated(40).calibration == all.calibration);
+  REQUIRE(all.ndcg_at_5 > 0);
 }
 
 TEST_CASE("worker: a gradient is cut into the parts of the input shards", "[worker]") {

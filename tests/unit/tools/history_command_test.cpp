@@ -74,6 +74,7 @@ TEST_CASE("history: JSON lines hold every field, in order, null where not measur
         R"("examples_per_second":null,"volunteers":3,"bytes_down":null,"bytes_up":null,)"
         R"("evaluated":0,"evaluated_all":false,"p_at_1":null,"p_at_3":null,"p_at_5":null,)"
         R"("psp_at_1":null,"psp_at_3":null,"psp_at_5":null,"p_at_1_halfwidth":null,)"
+        R"("ndcg_at_3":null,"ndcg_at_5":null,"calibration_slope":null,"calibration_offset":null,)"
         R"("wall_seconds":0,"rate_cuts":0,"rows_digest":null})");
   const auto full = nlohmann::json::parse(lines[1]);
   CHECK(full["p_at_1"] == 0.6125);

@@ -162,6 +162,19 @@ TEST_CASE("text forms: tags are cut as they stand", "[text_forms]") {
              Contains("1 examples, 0 without a known tag"));
 }
 
+TEST_CASE(
+    "text forms: where most labels look like lists, the guess is wrong, and a flag settles it",
+    "[text_forms]") {
+  const TempFolder folder;
+  const std::string text = "title\ttags\none\ta;b\ntwo\tc;d\nthree\te, f\nfour\tg;h\nfive\ti;j\n";
+  const Run refused = convert(folder, "a.tsv", text);
+  CHECK(refused.status == 3);
+  CHECK_THAT(refused.err, Contains("4 of 6 labels look like several tags, such as 'a;b'"));
+  CHECK_THAT(refused.err, Contains("--tag-separator ';' cuts these"));
+  CHECK(convert(folder, "a.tsv", text, {"--tag-separator", ";"}).status == 0);
+  CHECK(convert(folder, "a.tsv", text, {"--tag-separator", ","}).status == 0);
+}
+
 TEST_CASE("text forms: the summary shows the most frequent labels and examples as read",
           "[text_forms]") {
   const TempFolder folder;

@@ -1,5 +1,6 @@
 """`gleaner predict` on the command line: predict_program_test.py GLEANER GLEANER_MASTER."""
 
+import csv
 import json
 import re
 import subprocess
@@ -50,7 +51,9 @@ class Predict(unittest.TestCase):
     def test_errors_have_the_status_of_their_cause(self):
         self.assert_refused(2, [self.store], "--data", "--input")
         self.assert_refused(2, [self.store, "--input", "a", "--data", "b"], "excludes")
-        self.assert_refused(2, [self.store, "--input", self.test, "--top", 101], "101")
+        self.assert_refused(2, [self.store, "--input", self.test, "--top", 0], "--top")
+        self.assert_refused(2, [self.store, "a text", "--input", self.test], "texts", "--input")
+        self.assert_refused(3, [self.store, "a text"], self.store, "words.json")
         self.assert_refused(3, [self.store, "--input", self.path / "none"], self.path / "none")
         self.assert_refused(3, [self.store, "--data", self.path], "labels.txt is missing")
         self.assert_refused(3, [self.store, "--input", self.test, "--labels", self.path / "none"],
@@ -108,7 +111,7 @@ class Texts(unittest.TestCase):
 
     def test_lines_of_text_are_answered_by_name(self):
         lines = "An OWL at night\nthe bee\n"
-        status, out, err = run("predict", self.store, "--text", self.set, "--json", given=lines)
+        status, out, err = run("predict", self.store, "--text", self.set, "--json", "--why", given=lines)
         self.assertEqual((status, err), (0, ""))
         first, second = map(json.loads, out.splitlines())
         self.assertEqual((first["point"], first["name"]), (0, "An OWL at night"))
@@ -118,7 +121,7 @@ class Texts(unittest.TestCase):
                              {f"about {animal}", "all"})
         path = self.path / "lines.txt"
         path.write_text(lines)
-        self.assertEqual(run("predict", self.store, "--text", self.set, "--json", "--input", path),
+        self.assertEqual(run("predict", self.store, "--text", self.set, "--json", "--why", "--input", path),
                          (0, out, ""))
         status, text, err = run("predict", self.store, "--text", self.set, given=lines)
         self.assertEqual((status, err), (0, ""))
@@ -145,6 +148,43 @@ class Texts(unittest.TestCase):
         status, _, err = run("predict", self.store, "--text", self.set, "--input", table)
         self.assertEqual(status, 3, err)
         self.assertIn("new.csv:1:1: expected a column 'text', found id, body", err)
+
+    def test_texts_on_the_command_line_need_no_data(self):
+        status, out, err = run("predict", self.store, "An OWL at night", "the bee", "--json")
+        self.assertEqual((status, err), (0, ""))
+        lines = "An OWL at night\nthe bee\n"
+        self.assertEqual(out, run("predict", self.store, "--text", self.set, "--json", given=lines)[1])
+
+    def test_a_table_is_read_without_naming_the_words(self):
+        table = self.path / "ids.csv"
+        table.write_text('isbn,text\n"7,1","An OWL\nat night"\n8,the bee\n')
+        status, out, err = run("predict", self.store, "--input", table, "--id", "isbn", "--csv", "--top", 2)
+        self.assertEqual((status, err), (0, ""))
+        rows = list(csv.DictReader(out.splitlines()))
+        self.assertEqual([row["name"] for row in rows], ["7,1", "7,1", "8", "8"])
+        self.assertEqual({row["label_name"] for row in rows[:2]}, {"about owl", "all"})
+        self.assertEqual({row["is_true"] for row in rows}, {""})
+        tsv = run("predict", self.store, "--data", table, "--id", "isbn", "--tsv", "--top", 2)[1]
+        self.assertEqual([line.split("\t") for line in tsv.splitlines()], list(csv.reader(out.splitlines())))
+        # Truth is known where the table has tags.
+        table.write_text('text,tags\nAn OWL,about owl;all\nthe bee,about cat\n')
+        rows = [json.loads(line) for line in run("predict", self.store, "--input", table, "--json")[1].splitlines()]
+        self.assertEqual([row["missed"] for row in rows][0], [])
+        self.assertEqual([label["name"] for label in rows[1]["missed"]] or
+                         [p["name"] for p in rows[1]["predicted"] if p["is_true"]], ["about cat"])
+
+    def test_a_folder_is_its_test_file(self):
+        self.assertEqual(run("predict", self.store, "--input", self.set, "--json"),
+                         run("predict", self.store, "--input", self.set / "test.txt", "--json"))
+
+    def test_a_threshold_leaves_out_what_is_less_likely(self):
+        for line in run("predict", self.store, "--input", self.set, "--json", "--threshold", 0.5)[1].splitlines():
+            shown = json.loads(line)["predicted"]
+            self.assertTrue(all(label["probability"] >= 0.5 for label in shown), shown)
+            everything = json.loads(run("predict", self.store, json.loads(line)["name"], "--json", "--top", 100)[1])
+            self.assertEqual([label["label"] for label in shown],
+                             [label["label"] for label in everything["predicted"] if label["probability"] >= 0.5])
+            break
 
     def test_a_text_says_what_its_point_of_the_test_part_says(self):
         _, points, _ = run("predict", self.store, "--input", self.set / "test.txt", "--json")

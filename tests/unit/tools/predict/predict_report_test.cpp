@@ -71,12 +71,12 @@ TEST_CASE("predict report: names cannot reach the terminal's controls", "[predic
   CHECK(prediction_text(example(), names, {}).find('\x1b') == std::string::npos);
   // Nor does broken UTF-8 break a line of JSON.
   names.points = names_of({"x", "caf\xe9"});
-  const std::string line = prediction_json(example(), names);
+  const std::string line = prediction_json(example(), names, FeaturesShown::kStrongest);
   CHECK(nlohmann::json::parse(line)["name"] == "caf\uFFFD");
 }
 
 TEST_CASE("predict report: a JSON line has the documented fields", "[predict]") {
-  const std::string line = prediction_json(example(), example_names());
+  const std::string line = prediction_json(example(), example_names(), FeaturesShown::kStrongest);
   REQUIRE(line.find('\n') == line.size() - 1);
   const nlohmann::json expected = {{"point", 1},
                                    {"name", "hello: example package"},
@@ -97,6 +97,28 @@ TEST_CASE("predict report: a JSON line has the documented fields", "[predict]") 
                                       {"is_true", false}}}},
                                    {"missed", {{{"label", 0}, {"name", "libc6"}}}}};
   CHECK(nlohmann::json::parse(line) == expected);
+}
+
+TEST_CASE("predict report: JSON says nothing of truth or features that nobody knows or wants",
+          "[predict]") {
+  Prediction unlabelled = example();
+  unlabelled.point.labels.clear();
+  const auto object = nlohmann::json::parse(prediction_json(unlabelled, {}, FeaturesShown::kNone));
+  CHECK_FALSE(object.contains("features"));
+  CHECK_FALSE(object.contains("missed"));
+  CHECK_FALSE(object["predicted"][0].contains("is_true"));
+}
+
+TEST_CASE("predict report: rows have the example's name, and truth where it is known",
+          "[predict]") {
+  Prediction named = example();
+  named.name = "a \"b\",\tc";
+  CHECK(prediction_rows(named, example_names(), RowForm::kCsv) ==
+        "1,\"a \"\"b\"\",\tc\",3,,0.875,true\n"
+        "1,\"a \"\"b\"\",\tc\",1,perl,0.25,false\n");
+  named.point.labels.clear();
+  CHECK(prediction_rows(named, {}, RowForm::kTsv) ==
+        "1\ta \"b\", c\t3\t\t0.875\t\n1\ta \"b\", c\t1\t\t0.25\t\n");
 }
 
 TEST_CASE("predict report: many missed labels are counted, not listed", "[predict]") {

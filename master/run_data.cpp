@@ -67,6 +67,8 @@ class RunDataOpener {
  private:
   Result<void> open_training_set(const PackOptions& options);
   Result<void> open_test_set(PackOptions options);
+  // Opens the label texts of a run without a hidden layer, and puts them into `model`.
+  Result<void> take_label_texts(const PackOptions& options, ModelConfig& model);
   // The width that the operator, the stored run or the initial model fixes; unset if the recipe
   // chooses it.
   [[nodiscard]] std::optional<std::uint32_t> hidden_in_effect() const;
@@ -80,7 +82,7 @@ class RunDataOpener {
   Result<void> size_wide_rows(ModelConfig& model);
   // A run keeps the sample with which it began, even if it gets more epochs.
   [[nodiscard]] std::optional<std::uint64_t> sample_in_effect() const;
-  // Notes signs that the training file may be the wrong one.
+  // Notes signs that the training file may be the wrong one. Uses the label texts.
   void note_oddities() const;
   // Matches the labels and features of the initial model and of the training file.
   Result<void> match_names();
@@ -102,7 +104,6 @@ Result<RunData> RunDataOpener::open() {
   if (auto opened = open_training_set(options); !opened) return opened.error();
   if (auto opened = open_test_set(options); !opened) return opened.error();
   data_.label_counts = count_labels(*data_.train);
-  note_oddities();
   if (!config_.data.init_from.empty()) {
     auto initial = InitialModel::open(config_.data.init_from);
     if (!initial) return initial.error();
@@ -121,6 +122,8 @@ Result<RunData> RunDataOpener::open() {
   auto model = effective_model(config_, proposed.model);
   if (!model) return model.error();
   if (auto fits = check_memory(*model); !fits) return fits.error();
+  if (auto taken = take_label_texts(options, *model); !taken) return taken.error();
+  note_oddities();
   if (data_.initial) {
     if (auto fits = data_.initial->check_fits(*model); !fits) return fits.error();
     if (on_note_) on_note_(initial_model_note(*model));
@@ -172,6 +175,21 @@ Result<void> RunDataOpener::open_test_set(PackOptions options) {
                              options.text.limits_remedy)};
   }
   if ((*test)->points() > 0) data_.test = std::move(*test);
+  return {};
+}
+
+Result<void> RunDataOpener::take_label_texts(const PackOptions& options, ModelConfig& model) {
+  const std::string& path = config_.data.label_texts;
+  if (!is_wide(model)) {
+    if (path.empty()) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 "--label-texts begins rows of a run without a hidden layer, and this one has "
+                 "hidden units: give --hidden 0 or leave the texts out"};
+  }
+  auto texts = open_label_texts(path, config_.data.train, *data_.train, options);
+  if (!texts) return texts.error();
+  data_.label_texts = std::move(*texts);
+  if (data_.label_texts) model.label_texts_fingerprint = data_.label_texts->fingerprint();
   return {};
 }
 
@@ -254,7 +272,7 @@ Result<void> RunDataOpener::size_wide_rows(ModelConfig& model) {
       return {};
     }
   }
-  auto start = WideStart::open(model, *data_.train, data_.initial.get());
+  auto start = WideStart::open(model, *data_.train, data_.initial.get(), data_.label_texts.get());
   if (!start) return start.error();
   const auto sizes = (*start)->sizes();
   if (!sizes) return sizes.error();
@@ -286,8 +304,10 @@ void RunDataOpener::note_oddities() const {
   const auto& counts = data_.label_counts;
   const auto most = std::ranges::max_element(counts);
   if (const auto unseen = std::ranges::count(counts, 0U); unseen > 0) {
-    on_note_(fmt::format("{}: {} of {} labels never occur; they cannot be learned here",
-                         config_.data.train, unseen, counts.size()));
+    on_note_(fmt::format("{}: {} of {} labels never occur; {}", config_.data.train, unseen,
+                         counts.size(),
+                         data_.label_texts ? "those with a text answer by its words"
+                                           : "they cannot be learned here"));
   }
   if (2 * std::uint64_t{*most} > data_.train->points()) {
     const auto label = static_cast<std::uint32_t>(most - counts.begin());

@@ -26,9 +26,10 @@ struct RunData {
   std::unique_ptr<PackedDataset> train;
   std::unique_ptr<PackedDataset> test;  // null without a test file
   std::vector<std::uint32_t> label_counts;
-  std::unique_ptr<InitialModel> initial;  // null: weights drawn from the seed
-  std::unique_ptr<WideStart> wide_start;  // null: no wide rows, or the store has them already
-  WideWeights wide_weights;               // without a hidden layer
+  std::unique_ptr<InitialModel> initial;       // null: weights drawn from the seed
+  std::unique_ptr<PackedDataset> label_texts;  // null: none, or there is a hidden layer
+  std::unique_ptr<WideStart> wide_start;       // null: no wide rows, or the store has them already
+  WideWeights wide_weights;                    // without a hidden layer
   ModelConfig model;
   RecipeChosen recipe;              // values that nobody has set
   std::vector<RecipeTrial> trials;  // of a new run whose recipe measures

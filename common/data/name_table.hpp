@@ -48,6 +48,11 @@ inline constexpr const char* kFeatureNamesFile = "features.txt";
 inline constexpr const char* kLabelNamesFile = "labels.txt";
 inline constexpr const char* kWordModelFile = "words.json";
 
+// Beside labels.txt, if labels have texts: a data set whose examples are texts with the number of
+// their label; and per label its name for people, a tab, and its notation, which may be empty.
+inline constexpr const char* kLabelTextsFile = "label_texts.txt";
+inline constexpr const char* kLabelTitlesFile = "label_titles.txt";
+
 // The settings "names.FILE" with the digests of such files beside the file `data`, which has these
 // dimensions. A file with another number of names does not belong to the data and is left out.
 std::map<std::string, std::string> name_file_settings(const std::string& data,

@@ -68,10 +68,10 @@ Result<LabelExamples> LabelExamples::open(const PackedDataset& train) {
   return found;
 }
 
-void LabelCentroid::add(const ExampleView& example) {
+void LabelCentroid::add(const ExampleView& example, double weight) {
   double squares = 0;
   for (const float value : example.values) squares += double{value} * double{value};
-  const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
+  const double scale = squares > 0 ? weight / std::sqrt(squares) : 0;
   for (std::size_t i = 0; i < example.features.size(); ++i) {
     double& sum = sums_[example.features[i]];
     if (sum == 0) features_.push_back(example.features[i]);

@@ -45,7 +45,7 @@ class LabelCentroid {
  public:
   explicit LabelCentroid(std::uint32_t features) : sums_(features) {}
 
-  void add(const ExampleView& example);
+  void add(const ExampleView& example, double weight = 1);
 
   // Calls `visit(feature, sum)` for each feature with a sum other than 0, in no order. The object
   // is empty afterwards.

@@ -109,7 +109,7 @@ Result<Vocabulary> Vocabulary::of(std::vector<std::string> names,
 
 void Vocabulary::number(std::uint32_t least) {
   for (auto& [name, entry] : names_) {
-    if (entry.occurrences < least) continue;
+    if (entry.occurrences < least && !entry.is_numbered) continue;
     entry.id = static_cast<std::uint32_t>(numbered_.size());
     entry.is_numbered = true;
     numbered_.push_back(name);

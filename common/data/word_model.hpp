@@ -29,6 +29,11 @@ class Vocabulary {
 
   void count(const std::string& name) { ++names_[name].occurrences; }
 
+  // The name gets a number, however rare it is.
+  void keep(const std::string& name) { names_[name].is_numbered = true; }
+
+  void forget(const std::string& name) { names_.erase(name); }
+
   void number(std::uint32_t least);
 
   struct Entry {

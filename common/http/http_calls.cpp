@@ -235,6 +235,12 @@ MHD_Result MhdCalls::go_on(HttpServer& server, HttpServer::Exchange& exchange, c
   HttpPost post;
   post.path = url;
   post.accept = header(exchange.connection, MHD_HTTP_HEADER_ACCEPT);
+  const auto take = [](void* query, MHD_ValueKind, const char* key, const char* value) {
+    const std::string text = value == nullptr ? "" : value;
+    static_cast<decltype(HttpPost::query)*>(query)->insert_or_assign(key, text);
+    return MHD_YES;
+  };
+  MHD_get_connection_values(exchange.connection, MHD_GET_ARGUMENT_KIND, take, &post.query);
   post.body = std::move(exchange.body);
   post.page_key = page_key(exchange.connection);
   post.is_local = is_local(exchange.connection);

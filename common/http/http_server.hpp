@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -102,7 +103,8 @@ class HttpAnswerer {
 
 struct HttpPost {
   std::string path;
-  std::string accept;     // header Accept
+  std::string accept;  // header Accept
+  std::map<std::string, std::string> query;
   std::string body;       // at most kHttpPostBytesMax
   std::string page_key;   // as HttpRequest's; no page of another origin can send it
   bool is_local = false;  // as HttpRequest's

@@ -76,6 +76,8 @@ struct ModelConfig {
   float wide_scale = 10.0F;
   float wide_list_weight = 0.125F;
   float wide_score_min = -5.0F;
+  // Weight of a label's texts in its start row, in examples; without label texts no field of a run.
+  float wide_text_weight = 0.5F;
 
   // Optimizer: w -= rate * g / (sqrt(v) + epsilon), with one float v per row.
   float output_rate = 3e-3F;
@@ -96,6 +98,8 @@ struct ModelConfig {
 
   // Fingerprint of the model that the run began with, instead of random weights; 0: none.
   std::uint64_t initial_fingerprint = 0;
+  // XXH3 of the packed label texts with which start rows were made; 0: none.
+  std::uint64_t label_texts_fingerprint = 0;
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };

@@ -9,15 +9,18 @@ namespace gleaner {
 namespace {
 
 // A field missing from the table would make two different runs look equal.
-static_assert(sizeof(ModelConfig) == 184, "the table lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 192, "the table lists every field of ModelConfig");
 
 // Hashes, written in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
 constexpr std::string_view kInitialField = "initial_fingerprint";
+constexpr std::string_view kTextsField = "label_texts_fingerprint";
 
 // Some fields are left out of names and digests while they have their default.
 bool is_used(std::string_view field, const ModelConfig& config) {
   if (field == kInitialField) return config.initial_fingerprint != 0;
+  if (field == kTextsField) return config.label_texts_fingerprint != 0;
+  if (field == "wide_text_weight") return config.label_texts_fingerprint != 0;
   if (field == "activation_bits") return config.activation_bits != ModelConfig().activation_bits;
   if (field == "staleness_rise") return config.staleness_rise != 0;
   if (field == "feature_list") return config.feature_list != 0;
@@ -26,7 +29,7 @@ bool is_used(std::string_view field, const ModelConfig& config) {
 }
 
 constexpr bool is_hash(std::string_view field) {
-  return field == kFingerprintField || field == kInitialField;
+  return field == kFingerprintField || field == kInitialField || field == kTextsField;
 }
 
 template <typename T>
@@ -70,9 +73,9 @@ bool parse(const char* name, std::string_view text, T& value) {
 std::vector<std::pair<std::string, std::string>> compared_fields(const ModelConfig& config) {
   std::vector<std::pair<std::string, std::string>> fields;
   for_each_model_field([&](const auto& field) {
-    fields.emplace_back(field.name, text_of(field.name, config.*field.member));
+    const bool is_none = is_hash(field.name) && !is_used(field.name, config);
+    fields.emplace_back(field.name, is_none ? "none" : text_of(field.name, config.*field.member));
   });
-  if (config.initial_fingerprint == 0) fields.back().second = "none";
   return fields;
 }
 

@@ -120,6 +120,9 @@ void visit_sampling_fields(const ModelFieldVisit<Visit>& field) {
   field("wide_score_min", &C::wide_score_min, -100.0F, 0.0F, "",
         "Without a hidden layer: an example trains the labels of its features' lists whose score, "
         "summed over these lists, exceeds this.");
+  field("wide_text_weight", &C::wide_text_weight, 0.0F, 1000.0F, "examples",
+        "Without a hidden layer: weight of a label's texts (data.label_texts) in its start row, "
+        "beside its examples, which weigh 1 each.");
 }
 
 // Learning rates, optimizer and regularisation.
@@ -162,8 +165,9 @@ void for_each_model_field(const Visit& visit) {
   detail::visit_shape_fields(field);
   detail::visit_sampling_fields(field);
   detail::visit_learning_fields(field);
-  field("initial_fingerprint", &ModelConfig::initial_fingerprint, 0,
-        std::numeric_limits<std::uint64_t>::max(), "", "");
+  constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+  field("initial_fingerprint", &ModelConfig::initial_fingerprint, 0, kAny, "", "");
+  field("label_texts_fingerprint", &ModelConfig::label_texts_fingerprint, 0, kAny, "", "");
 }
 
 // Calls visit(ModelField<T>) for the fields that a user may set, in the same order.
@@ -179,7 +183,7 @@ std::vector<std::string> model_words(HiddenUnits);
 std::vector<std::string> model_words(Sampling);
 
 // Name and text of every field, in the order of the structure. Some fields, such as
-// `initial_fingerprint` (the last), are included only if they are used. Reading a number's text
+// `initial_fingerprint`, are included only if they are used. Reading a number's text
 // gives the same bits.
 std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig& config);
 

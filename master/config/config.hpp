@@ -79,9 +79,10 @@ enum class InputHolder : std::uint8_t { kMaster, kVolunteers };
 struct MasterConfig {
   struct Data {
     std::string train;
-    std::string test;       // empty: no evaluation
-    std::string init_from;  // model file that the run begins with; empty: none
-    std::string cache_dir;  // of packed data sets; empty: beside the text files
+    std::string test;         // empty: no evaluation
+    std::string init_from;    // model file that the run begins with; empty: none
+    std::string label_texts;  // empty: those beside the training file, if any
+    std::string cache_dir;    // of packed data sets; empty: beside the text files
     bool l2_normalise = true;
     friend bool operator==(const Data&, const Data&) = default;
   };

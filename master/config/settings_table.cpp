@@ -82,6 +82,11 @@ void Sections::add_data() {
       "as gleaner export writes it. Labels and features are matched by name where both sides "
       "have names, else by number; the run's others begin as in any run.",
       text_setting(c.data.init_from, "FILE"));
+  settings.add("label_texts", SettingScope::kMachine, "",
+               "Texts of labels, with which start rows begin beside their examples: a data set "
+               "with a label's number before each of its texts. Empty: label_texts.txt beside the "
+               "training file, if it is there (gleaner dataset convert --label-texts writes it).",
+               text_setting(c.data.label_texts, "FILE"));
   settings.add("cache_dir", SettingScope::kMachine, "",
                "Folder for the packed form of the data. Empty: beside the data file.",
                text_setting(c.data.cache_dir, "DIR"));

@@ -1,17 +1,53 @@
 #include "master/see/predict_api.hpp"
 
+#include <fcntl.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "storage/infer/questions.hpp"
+#include "storage/infer/annif.hpp"
+#include "storage/infer/annif_documents.hpp"
 
 namespace gleaner {
 namespace {
+
+// The part after "/v1/projects/ID" in the path; nullopt for other paths.
+std::optional<std::string_view> below_project(std::string_view path) {
+  if (!path.starts_with(kAnnifProjectsPath)) return std::nullopt;
+  path.remove_prefix(kAnnifProjectsPath.size());
+  if (path.size() < 2 || path.front() != '/') return std::nullopt;
+  return path.substr(std::min(path.find('/', 1), path.size()));
+}
+
+bool is_annif_form(std::string_view path) {
+  return path == kAnnifSuggestPath || below_project(path) == "/suggest";
+}
+
+bool takes_questions(std::string_view path) {
+  return path == kPredictPath || is_annif_form(path) || below_project(path) == "/suggest-batch" ||
+         below_project(path) == "/learn";
+}
+
+Result<void> append_durably(const std::string& path, std::string_view text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  const bool is_written = file >= 0 &&
+                          ::write(file, text.data(), text.size()) == std::ssize(text) &&
+                          ::fdatasync(file) == 0;
+  const int code = errno;
+  if (file >= 0) ::close(file);
+  if (is_written) return {};
+  return Error{ErrorCode::kIo,
+               path + " cannot be written: " + std::generic_category().message(code)};
+}
 
 constexpr const char* kLinesType = "application/x-ndjson";
 
@@ -38,14 +74,20 @@ std::string model_json(const PredictFigures& figures) {
 }  // namespace
 
 void PredictApi::handle_posts(HttpHandler& handler) {
-  handler.takes_post = [](std::string_view path) {
-    return path == kPredictPath || path == kAnnifSuggestPath;
-  };
+  handler.takes_post = &takes_questions;
   handler.post = [this](HttpPost post) {
+    if (below_project(post.path) == "/learn") return post.answer(learn(post.body));
     PredictRequest request;
     request.body = std::move(post.body);
-    if (post.path == kAnnifSuggestPath) {
+    if (is_annif_form(post.path)) {
       request.form = PredictForm::kAnnif;
+    } else if (below_project(post.path) == "/suggest-batch") {
+      request.form = PredictForm::kAnnifBatch;
+      const auto given = [&](const char* name) -> std::optional<std::string> {
+        const auto found = post.query.find(name);
+        return found == post.query.end() ? std::nullopt : std::optional(found->second);
+      };
+      request.limits = {given("limit"), given("threshold")};
     } else if (post.accept.find(kLinesType) != std::string::npos) {
       request.form = PredictForm::kLines;
     }
@@ -62,13 +104,33 @@ void PredictApi::handle_posts(HttpHandler& handler) {
 
 std::optional<HttpReply> PredictApi::answer(const HttpRequest& request) const {
   if (request.path == "/v1/model") return text_reply(200, kHttpJson, model_json(desk_.figures()));
+  const bool has_model = desk_.figures().has_model;
   if (request.path == kAnnifPath) {
-    return text_reply(200, kHttpJson, annif_project_json(desk_.figures().has_model));
+    return text_reply(200, kHttpJson, annif_project_json(has_model, kAnnifProject));
   }
-  if (request.path != kPredictPath && request.path != kAnnifSuggestPath) return std::nullopt;
+  if (request.path == kAnnifProjectsPath) {
+    return text_reply(200, kHttpJson, annif_projects_json(has_model));
+  }
+  if (below_project(request.path) == "") {
+    const std::string id(request.path.substr(kAnnifProjectsPath.size() + 1));
+    return text_reply(200, kHttpJson, annif_project_json(has_model, id));
+  }
+  if (!takes_questions(request.path)) return std::nullopt;
   HttpReply refused = text_reply(405, kHttpText, "Questions are sent with POST.\n");
   refused.allow = "POST";
   return refused;
+}
+
+HttpReply PredictApi::learn(std::string_view body) const {
+  if (learn_to_.empty()) {
+    return text_reply(501, kHttpText,
+                      "Nothing is learned here: start gleaner serve with --learn-to FILE.\n");
+  }
+  const Result<std::string> lines = annif_learned_lines(body);
+  if (!lines) return text_reply(400, kHttpText, lines.error().message + "\n");
+  const auto written = append_durably(learn_to_, *lines);
+  if (!written) return text_reply(503, kHttpText, written.error().message + "\n");
+  return text_reply(204, kHttpText, "");
 }
 
 std::string PredictApi::metrics(const std::string& run) const {

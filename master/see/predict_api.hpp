@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/http/http_server.hpp"
 #include "storage/infer/predict_desk.hpp"
@@ -16,11 +17,15 @@ inline constexpr std::string_view kPredictPath = "/v1/predict";
 // Annif asks for its project at the path without "/suggest".
 inline constexpr std::string_view kAnnifPath = "/v1/annif";
 inline constexpr std::string_view kAnnifSuggestPath = "/v1/annif/suggest";
+// Clients of Annif itself ask below this path, by the name of any project.
+inline constexpr std::string_view kAnnifProjectsPath = "/v1/projects";
 
 class PredictApi {
  public:
-  // `desk` outlives the server whose handlers use this.
-  explicit PredictApi(PredictDesk& desk) : desk_(desk) {}
+  // `desk` outlives the server whose handlers use this. Documents to learn from are appended to the
+  // file `learn_to`; empty: they are refused.
+  explicit PredictApi(PredictDesk& desk, std::string learn_to = {})
+      : desk_(desk), learn_to_(std::move(learn_to)) {}
 
   // Sets the handlers of POST.
   void handle_posts(HttpHandler& handler);
@@ -30,7 +35,11 @@ class PredictApi {
   [[nodiscard]] std::string metrics(const std::string& run = {}) const;
 
  private:
+  // Keeps documents for the next training.
+  [[nodiscard]] HttpReply learn(std::string_view body) const;
+
   PredictDesk& desk_;
+  std::string learn_to_;
 };
 
 }  // namespace gleaner

@@ -1,3 +1,5 @@
+#include "storage/infer/annif.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -5,7 +7,6 @@
 #include <utility>
 
 #include "common/limits.hpp"
-#include "storage/infer/questions.hpp"
 
 namespace gleaner {
 namespace {
@@ -76,7 +77,34 @@ std::string uri_of(const NameTable& labels, std::uint32_t label) {
   return std::string(is_bracketed ? name.substr(1, name.size() - 2) : name);
 }
 
+// Names come from files and need not be UTF-8.
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json project(bool has_model, const std::string& id) {
+  return {{"project_id", id},        {"name", "Gleaner"},
+          {"language", nullptr},     {"backend", {{"backend_id", "gleaner"}}},
+          {"is_trained", has_model}, {"modification_time", nullptr}};
+}
+
 }  // namespace
+
+Result<void> take_annif_limits(const AnnifLimits& limits, Questions& questions) {
+  questions.top_k = kLimitUnlessGiven;
+  if (limits.limit) {
+    const auto limit = number_of<std::uint64_t>(*limits.limit);
+    if (!limit || *limit == 0) return wrong_field("limit", "it must be a number from 1");
+    questions.top_k = static_cast<std::uint32_t>(std::min<std::uint64_t>(*limit, kTopKMax));
+  }
+  if (!limits.threshold) return {};
+  const auto threshold = number_of<float>(*limits.threshold);
+  if (!threshold || !(*threshold >= 0 && *threshold <= 1)) {
+    return wrong_field("threshold", "it must be a number from 0 to 1");
+  }
+  questions.threshold = *threshold;
+  return {};
+}
 
 Result<Questions> read_annif_question(std::string_view body, const PredictData& data,
                                       bool has_tables) {
@@ -87,47 +115,40 @@ Result<Questions> read_annif_question(std::string_view body, const PredictData& 
   }
   Questions questions;
   questions.through_tables = has_tables;
-  questions.top_k = kLimitUnlessGiven;
-  if (form->limit) {
-    const auto limit = number_of<std::uint64_t>(*form->limit);
-    if (!limit || *limit == 0) return wrong_field("limit", "it must be a number from 1");
-    questions.top_k = static_cast<std::uint32_t>(std::min<std::uint64_t>(*limit, kTopKMax));
-  }
-  if (form->threshold) {
-    const auto threshold = number_of<float>(*form->threshold);
-    if (!threshold || !(*threshold >= 0 && *threshold <= 1)) {
-      return wrong_field("threshold", "it must be a number from 0 to 1");
-    }
-    questions.threshold = *threshold;
-  }
+  const AnnifLimits limits{form->limit, form->threshold};
+  if (auto taken = take_annif_limits(limits, questions); !taken) return taken.error();
   auto question = text_question(*std::move(form->text), "text", data);
   if (!question) return question.error();
   questions.inputs.push_back(std::move(*question));
   return questions;
 }
 
-std::string annif_json(const Prediction& prediction, const NameTable& labels, float threshold) {
+std::string annif_results(const Prediction& prediction, const PredictNames& names,
+                          float threshold) {
   Json results = Json::array();
   for (const PredictedLabel& predicted : prediction.predicted) {
     if (predicted.probability < threshold) continue;
-    const std::string uri = uri_of(labels, predicted.label);
+    const std::string uri = uri_of(names.labels, predicted.label);
+    const std::string_view title = names.title(predicted.label);
+    const std::string_view notation = names.notation(predicted.label);
     results.push_back({{"uri", uri},
-                       {"label", uri},
-                       {"notation", nullptr},
+                       {"label", title.empty() ? std::string_view(uri) : title},
+                       {"notation", notation.empty() ? Json() : Json(notation)},
                        {"score", shortest_decimal(predicted.probability)}});
   }
-  // Names come from files and need not be UTF-8.
-  return Json{{"results", std::move(results)}}.dump(-1, ' ', false,
-                                                    Json::error_handler_t::replace) +
-         "\n";
+  return dumped(results);
 }
 
-std::string annif_project_json(bool has_model) {
-  const Json json = {{"project_id", "gleaner"},
-                     {"name", "Gleaner"},
-                     {"is_trained", has_model},
-                     {"modification_time", nullptr}};
-  return json.dump() + "\n";
+std::string annif_json(const Prediction& prediction, const PredictNames& names, float threshold) {
+  return "{\"results\":" + annif_results(prediction, names, threshold) + "}\n";
+}
+
+std::string annif_project_json(bool has_model, const std::string& id) {
+  return dumped(project(has_model, id)) + "\n";
+}
+
+std::string annif_projects_json(bool has_model) {
+  return dumped({{"projects", Json::array({project(has_model, kAnnifProject)})}}) + "\n";
 }
 
 }  // namespace gleaner

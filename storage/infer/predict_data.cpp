@@ -61,6 +61,9 @@ Result<PredictData> PredictData::open_carried(const std::string& path, const Run
   auto labels = carried_names(**file, kLabelNamesTensor, run.model.labels);
   if (!labels) return labels.error();
   data.names_.labels = std::move(*labels);
+  auto titles = carried_names(**file, kLabelTitlesTensor, run.model.labels);
+  if (!titles) return titles.error();
+  data.names_.titles = std::move(*titles);
   auto features = carried_names(**file, kFeatureNamesTensor, run.model.features);
   if (!features) return features.error();
   data.names_.features = std::move(*features);
@@ -93,6 +96,9 @@ Result<PredictData> PredictData::open_names(const std::string& folder, const Run
   auto labels = names_of(in(kLabelNamesFile), model.labels, "labels");
   if (!labels) return labels.error();
   data.names_.labels = std::move(*labels);
+  auto titles = names_of(in(kLabelTitlesFile), model.labels, "labels");
+  if (!titles) return titles.error();
+  data.names_.titles = std::move(*titles);
   auto features = names_of(in(kFeatureNamesFile), model.features, "features");
   if (!features) return features.error();
   data.names_.features = std::move(*features);

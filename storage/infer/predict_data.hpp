@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/data/packed_dataset.hpp"
@@ -29,6 +30,11 @@ class PredictData {
   static Result<PredictData> open(const std::string& folder, const RunIdentity& run);
 
   [[nodiscard]] const PredictNames& names() const { return names_; }
+
+  void set_labels(NameTable labels, NameTable titles) {
+    names_.labels = std::move(labels);
+    names_.titles = std::move(titles);
+  }
 
   // Null: texts cannot be read.
   [[nodiscard]] const WordModel* words() const { return words_ ? &*words_ : nullptr; }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "common/thread_pool.hpp"
+#include "storage/infer/annif.hpp"
+#include "storage/infer/annif_documents.hpp"
 #include "storage/infer/questions.hpp"
 #include "storage/run_store.hpp"
 
@@ -260,10 +262,12 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
   if (!follows_) {
     if (auto read = refresh(); !read) return refusal(status_of(read.error().code), read.error());
   }
-  const bool is_annif = request.form == PredictForm::kAnnif;
-  auto questions =
-      is_annif ? read_annif_question(request.body, data_, model_->has_tables())
-               : read_questions(request.body, data_, model_->config(), model_->has_tables());
+  const bool is_batch = request.form == PredictForm::kAnnifBatch;
+  const bool is_annif = is_batch || request.form == PredictForm::kAnnif;
+  const bool has_tables = model_->has_tables();
+  auto questions = is_batch   ? read_annif_batch(request.body, request.limits, data_, has_tables)
+                   : is_annif ? read_annif_question(request.body, data_, has_tables)
+                              : read_questions(request.body, data_, model_->config(), has_tables);
   if (!questions) return refusal(status_of(questions.error().code), questions.error());
   if (questions->inputs.size() > options_.limits.inputs_max) {
     return {400, fmt::format("inputs: there are {}, and a training run answers at most {} at once: "
@@ -274,8 +278,9 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
                                    !is_annif, questions->threshold);
   if (!predicted) return refusal(500, predicted.error());
   examples = questions->inputs.size();
+  if (is_batch) return {200, annif_batch_json(*questions, data_.names())};
   if (is_annif) {
-    return {200, annif_json(questions->inputs.front(), data_.names().labels, questions->threshold)};
+    return {200, annif_json(questions->inputs.front(), data_.names(), questions->threshold)};
   }
   std::vector<std::string> lines;
   for (const Prediction& input : questions->inputs) {

@@ -17,6 +17,7 @@
 
 #include "common/result.hpp"
 #include "common/time.hpp"
+#include "storage/infer/annif.hpp"
 #include "storage/infer/answering_model.hpp"
 #include "storage/infer/predict_data.hpp"
 
@@ -30,14 +31,16 @@ struct PredictAnswer {
 
 // The form of request and answer.
 enum class PredictForm : std::uint8_t {
-  kJson,   // see read_questions()
-  kLines,  // the request of kJson; the answer is one JSON object per line
-  kAnnif,  // see read_annif_question()
+  kJson,        // see read_questions()
+  kLines,       // the request of kJson; the answer is one JSON object per line
+  kAnnif,       // see read_annif_question()
+  kAnnifBatch,  // see read_annif_batch()
 };
 
 struct PredictRequest {
   std::string body;
   PredictForm form = PredictForm::kJson;
+  AnnifLimits limits{};  // of kAnnifBatch
   std::function<void(PredictAnswer answer)> answer;
   Instant asked{};  // set by ask()
 };

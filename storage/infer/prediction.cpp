@@ -12,6 +12,7 @@
 
 #include "common/limits.hpp"
 #include "common/train/kernels.hpp"
+#include "storage/keep/initial_wide_rows.hpp"
 
 namespace gleaner {
 namespace {
@@ -36,6 +37,22 @@ Json why_json(const std::vector<Contribution>& why, const PredictNames& names) {
 }
 
 }  // namespace
+
+std::string_view PredictNames::title(std::uint32_t label) const {
+  const std::string_view line = titles.name(label);
+  return line.substr(0, line.find('\t'));
+}
+
+std::string_view PredictNames::notation(std::uint32_t label) const {
+  const std::string_view line = titles.name(label);
+  return line.substr(std::min(title(label).size() + 1, line.size()));
+}
+
+std::string PredictNames::label(std::uint32_t label) const {
+  const std::string name = labels.name_or("label", label);
+  const std::string_view own = title(label);
+  return own.empty() || own == name ? name : fmt::format("{} ({})", own, name);
+}
 
 std::vector<float> probabilities_of(const ModelConfig& model, const Calibration& calibration,
                                     std::span<const ScoredLabel> scored) {
@@ -66,7 +83,9 @@ std::vector<PredictedLabel> predicted_labels(const ModelConfig& model,
                                              std::span<const std::uint32_t> labels) {
   const std::vector<float> probabilities = probabilities_of(model, calibration, best);
   std::vector<PredictedLabel> predicted;
+  // Labels that are retired are behind all others.
   for (std::size_t i = 0; i < best.size() && std::isfinite(best[i].logit); ++i) {
+    if (best[i].logit <= kRetiredBias) break;
     predicted.push_back({best[i].label, best[i].logit, probabilities[i],
                          std::ranges::binary_search(labels, best[i].label)});
   }
@@ -121,6 +140,10 @@ std::string prediction_json(const Prediction& prediction, const PredictNames& na
                                  {"logit", shortest_decimal(predicted.logit)},
                                  {"probability", shortest_decimal(predicted.probability)}});
     if (has_truth) json["predicted"].back()["is_true"] = predicted.is_true;
+    if (const auto title = names.title(predicted.label); !title.empty()) {
+      json["predicted"].back()["title"] = title;
+      json["predicted"].back()["notation"] = names.notation(predicted.label);
+    }
     if (!predicted.why.empty()) json["predicted"].back()["why"] = why_json(predicted.why, names);
   }
   if (has_truth) json["missed"] = Json::array();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/data/name_table.hpp"
@@ -38,6 +39,13 @@ struct PredictNames {
   NameTable labels;
   NameTable features;
   NameTable points;
+  NameTable titles{};  // of labels, as kLabelTitlesFile has them
+
+  // Empty if the label has none.
+  [[nodiscard]] std::string_view title(std::uint32_t label) const;
+  [[nodiscard]] std::string_view notation(std::uint32_t label) const;
+  // The title with the name in brackets, the name or "label 17".
+  [[nodiscard]] std::string label(std::uint32_t label) const;
 };
 
 struct PredictedLabel {

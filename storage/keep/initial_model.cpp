@@ -241,6 +241,11 @@ Result<void> InitialModel::check_fits(const ModelConfig& model) const {
   return {};
 }
 
+bool InitialModel::has_label(std::uint32_t in_data) const {
+  const std::uint32_t label = label_match_.to_file(in_data);
+  return label != NameMatch::kNone && output_bias_.at<float>(label) > kRetiredBias;
+}
+
 Result<void> InitialModel::read_wide_row(std::uint32_t in_data, WideRow& row) const {
   const std::uint32_t label = label_match_.to_file(in_data);
   const auto begin = wide_offsets_.at<std::uint32_t>(label);

@@ -92,9 +92,8 @@ class InitialModel {
 
   [[nodiscard]] const NameMatch& matched_features() const { return feature_match_; }
 
-  [[nodiscard]] bool has_label(std::uint32_t in_data) const {
-    return label_match_.to_file(in_data) != NameMatch::kNone;
-  }
+  // False for a label that is retired in the file.
+  [[nodiscard]] bool has_label(std::uint32_t in_data) const;
 
   // A fingerprint of shapes and numbers, never 0; and of the match, if it changes numbers.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }

@@ -28,6 +28,9 @@ struct WideRow {
 // Sets the row of a label; the row is empty before. Errors name file and label.
 using WideRowOf = std::function<Result<void>(std::uint32_t label, WideRow& row)>;
 
+// The bias of a label that is retired: no score of training is so low, and nothing answers it.
+inline constexpr float kRetiredBias = -0x1p30F;
+
 struct WideSizes {
   // ModelConfig::wide_rows: stored rows of the shard with the most rows, at most kWideRowsMax + 1.
   std::uint32_t rows = 0;

@@ -19,6 +19,7 @@ namespace gleaner {
 // Tensors that give the numbers a meaning: names of labels and features, one per line; words.json
 // of the data set; and each feature's rarity, from which its value in a text follows.
 inline constexpr const char* kLabelNamesTensor = "label_names";
+inline constexpr const char* kLabelTitlesTensor = "label_titles";  // kLabelTitlesFile
 inline constexpr const char* kFeatureNamesTensor = "feature_names";
 inline constexpr const char* kWordsTensor = "words";
 inline constexpr const char* kIdfTensor = "idf";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "common/data/name_table.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/portable_math.hpp"
 
@@ -20,33 +21,75 @@ std::uint64_t wide_features_kept(const ModelConfig& config, std::uint64_t exampl
   return std::uint64_t{config.wide_features} * (4 + examples) / 4;
 }
 
-Result<std::unique_ptr<WideStart>> WideStart::open(const ModelConfig& config,
-                                                   const PackedDataset& train,
-                                                   const InitialModel* initial) {
-  auto examples = LabelExamples::open(train);
-  if (!examples) return examples.error();
-  return std::unique_ptr<WideStart>(new WideStart(config, train, initial, std::move(*examples)));
+Result<std::unique_ptr<PackedDataset>> open_label_texts(const std::string& path,
+                                                        const std::string& train_path,
+                                                        const PackedDataset& train,
+                                                        PackOptions options) {
+  const std::string found = path.empty() ? companion_path(train_path, kLabelTextsFile) : path;
+  if (found.empty()) return std::unique_ptr<PackedDataset>();
+  options.text.limits = Dimensions{train.features(), train.labels()};
+  options.text.limits_name = train_path;
+  auto texts = open_or_pack(found, options);
+  if (!texts) return texts.error();
+  if (auto fits = check_limits(**texts, options.text); !fits) return fits.error();
+  if (auto intact = (*texts)->verify_all(); !intact) return intact.error();
+  return texts;
 }
 
-WideStart::WideStart(const ModelConfig& config, const PackedDataset& train,
-                     const InitialModel* initial, LabelExamples examples)
-    : config_(config),
-      train_(train),
-      initial_(initial),
-      examples_(std::move(examples)),
-      centroid_(config.features),
-      rarities_(config.features) {
+Result<std::unique_ptr<WideStart>> WideStart::open(const ModelConfig& config,
+                                                   const PackedDataset& train,
+                                                   const InitialModel* initial,
+                                                   const PackedDataset* texts) {
+  std::unique_ptr<WideStart> start(new WideStart(config));
+  start->train_ = &train;
+  start->initial_ = initial;
+  auto examples = LabelExamples::open(train);
+  if (!examples) return examples.error();
+  start->examples_ = std::move(*examples);
+  if (auto taken = start->take_texts(texts); !taken) return taken.error();
+  std::vector<double> occurrences(config.features);
   for (std::uint64_t point = 0; point < train.points(); ++point) {
-    for (const std::uint32_t feature : train.example(point).features) ++rarities_[feature];
+    for (const std::uint32_t feature : train.example(point).features) ++occurrences[feature];
   }
+  start->take_rarities(std::move(occurrences), train.points());
+  return start;
+}
+
+Result<std::unique_ptr<WideStart>> WideStart::of_texts(const ModelConfig& config,
+                                                       const PackedDataset& texts,
+                                                       std::vector<double> occurrences) {
+  std::unique_ptr<WideStart> start(new WideStart(config));
+  if (auto taken = start->take_texts(&texts); !taken) return taken.error();
+  start->take_rarities(std::move(occurrences), config.points);
+  return start;
+}
+
+Result<void> WideStart::take_texts(const PackedDataset* texts) {
+  texts_ = texts;
+  if (texts == nullptr) return {};
+  auto label_texts = LabelExamples::open(*texts);
+  if (!label_texts) return label_texts.error();
+  label_texts_ = std::move(*label_texts);
+  return {};
+}
+
+void WideStart::take_rarities(std::vector<double> occurrences, std::uint64_t points) {
+  rarities_ = std::move(occurrences);
   for (double& of_feature : rarities_) {
-    of_feature = natural_log(static_cast<double>(train.points() + 1) / (of_feature + 0.5));
+    of_feature = natural_log(static_cast<double>(points + 1) / (of_feature + 0.5));
   }
 }
 
 void WideStart::sum_up(std::uint32_t label) {
-  const std::span<const std::uint32_t> own = examples_.of(label);
-  for (const std::uint32_t index : own) centroid_.add(train_.example(index));
+  using Indices = std::span<const std::uint32_t>;
+  const auto own = train_ == nullptr ? Indices() : examples_.of(label);
+  const auto texts = texts_ == nullptr ? Indices() : label_texts_.of(label);
+  examples_summed_ = static_cast<std::uint32_t>(own.size());
+  for (const std::uint32_t index : own) centroid_.add(train_->example(index));
+  for (const std::uint32_t index : texts) {
+    centroid_.add(texts_->example(index),
+                  double{config_.wide_text_weight} / static_cast<double>(texts.size()));
+  }
   weights_.clear();
   centroid_.take([&](std::uint32_t feature, double sum) { weights_.push_back({feature, sum}); });
   std::ranges::sort(weights_, {}, &Weight::feature);
@@ -59,7 +102,7 @@ void WideStart::sum_up(std::uint32_t label) {
     weight.sum *= rarity;
   }
   rarity_ = squares > 0 ? weighted / squares : 0;
-  const std::uint64_t kept = wide_features_kept(config_, own.size());
+  const std::uint64_t kept = wide_features_kept(config_, own.size() + (texts.empty() ? 0 : 1));
   if (weights_.size() <= kept) return;
   const auto end = weights_.begin() + static_cast<std::ptrdiff_t>(kept);
   std::nth_element(weights_.begin(), end, weights_.end(), [](const Weight& a, const Weight& b) {
@@ -86,20 +129,23 @@ void WideStart::add_at_zero(WideRow& row) {
 
 Result<void> WideStart::make_row(std::uint32_t label, WideRow& row) {
   sum_up(label);
+  const std::uint32_t count = examples_summed_;
   if (initial_ != nullptr && initial_->has_label(label)) {
     if (auto read = initial_->read_wide_row(label, row); !read) return read;
-    add_at_zero(row);
-    return {};
+    if (row.own > 0 || count == 0) {
+      add_at_zero(row);
+      return {};
+    }
+    row.clear();
   }
   double squares = 0;
   for (const Weight& weight : weights_) squares += weight.sum * weight.sum;
   const double scale = squares > 0 ? double{config_.wide_scale} / std::sqrt(squares) : 0;
-  const auto count = static_cast<std::uint32_t>(examples_.of(label).size());
   for (const Weight& weight : weights_) {
     row.add(weight.feature, static_cast<float>(weight.sum * scale));
   }
-  row.bias = prior_log_odds(train_.points(), count) + kBiasRaise;
-  row.own = static_cast<float>(scale * rarity_);
+  row.bias = prior_log_odds(config_.points, count) + kBiasRaise;
+  row.own = count > 0 ? static_cast<float>(scale * rarity_) : 0.0F;
   return {};
 }
 

@@ -31,6 +31,7 @@ namespace gleaner {
   VERB("Predict and export", add_serve_command)      \
   VERB("Predict and export", add_export_command)     \
   VERB("Predict and export", add_import_command)     \
+  VERB("Predict and export", add_labels_command)     \
   VERB("Admit", add_access_commands)                 \
   VERB("Launch", add_launch_command)                 \
   VERB("Launch", add_relay_command)                  \

@@ -171,6 +171,10 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
   add("--quote", flags.quote, "double: quotes hold a field together (as in csv); none (as in tsv)")
       ->check(CLI::IsMember({"double", "none"}));
   add("--encoding", flags.encoding, "of the texts, as iconv names it: windows-1252, GB18030, ...");
+  add("--label-texts", flags.label_texts,
+      "the labels' words: CSV, TSV or JSON lines with id and name or text; lines of id, tab, name; "
+      "or SKOS in Turtle");
+  add("--language", flags.language, "of SKOS's labels, as en; unless given, the most frequent");
   add("--words", flags.words, "how a text is cut into words: icu, characters:A-B, both, or ascii")
       ->capture_default_str();
   add("--min-count", flags.count_min, "leave out words that fewer training examples have")
@@ -209,7 +213,9 @@ void add_convert(CLI::App& dataset, int& exit_status) {
   verb.footer(
       std::string("With --text, writes train.txt, labels.txt, features.txt, words.json and "
                   "train.points.txt into a\nfolder, and with --share also test.txt and "
-                  "test.points.txt. Values are (1 + ln occurrences) times\nthe word's rarity "
+                  "test.points.txt. --label-texts adds its labels, and label_texts.txt, with "
+                  "which a label's weights begin.\nValues are (1 + ln occurrences) times\nthe "
+                  "word's rarity "
                   "among the training examples. With --vocabulary, a later file is made the same "
                   "way:\nits --text and --tags are the training part's unless given.\n\n"
                   "Examples:\n"

@@ -28,12 +28,14 @@ Result<void> run_dataset_info(const InfoFlags& flags);
 
 // The way from texts to examples.
 struct TextFlags {
-  std::string vocabulary;  // folder with the words and labels to use; empty: learn them
-  std::string form;        // csv, tsv or json; empty: recognised
-  std::string separator;   // between fields: a character or "tab"; empty: recognised
-  std::string quote;       // double or none; empty: double but for TSV
-  std::string encoding;    // empty: recognised
-  TextFields fields;       // without a separator of tags: it is recognised
+  std::string vocabulary;   // folder with the words and labels to use; empty: learn them
+  std::string form;         // csv, tsv or json; empty: recognised
+  std::string separator;    // between fields: a character or "tab"; empty: recognised
+  std::string quote;        // double or none; empty: double but for TSV
+  std::string encoding;     // empty: recognised
+  TextFields fields;        // without a separator of tags: it is recognised
+  std::string label_texts;  // a file with the labels' words; empty: none
+  std::string language;     // of SKOS's labels; empty: the most frequent
   std::string words = to_string(kDefaultWords);
   std::uint32_t count_min = 2;      // least number of training examples with a word
   std::uint32_t tag_count_min = 1;  // least number of training examples with a tag

@@ -2,12 +2,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <numeric>
 #include <set>
 #include <system_error>
 
 #include "common/data/atomic_file.hpp"
+#include "common/data/name_table.hpp"
 #include "common/data/point_writer.hpp"
 #include "common/data/word_model.hpp"
 #include "common/limits.hpp"
@@ -16,6 +18,7 @@
 #include "tools/cli/report.hpp"
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/dataset/dataset_stream.hpp"
+#include "tools/dataset/label_texts.hpp"
 #include "tools/dataset/text_source.hpp"
 
 namespace gleaner {
@@ -23,7 +26,7 @@ namespace {
 
 // The files of a data set made of texts: `gleaner predict --data` and `--text` read such a folder.
 struct FolderPaths {
-  std::string train, test, features, labels, train_points, test_points, words;
+  std::string train, test, features, labels, train_points, test_points, words, texts, titles;
 };
 
 // A part of a data set of texts while it is written: examples, and their names beside them.
@@ -81,8 +84,9 @@ std::string lines(const std::vector<std::string>& names) {
 
 FolderPaths paths_in(const std::string& folder) {
   const auto in = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
-  return {in("train.txt"),        in("test.txt"),        in("features.txt"), in("labels.txt"),
-          in("train.points.txt"), in("test.points.txt"), in(kWordModelFile)};
+  return {in("train.txt"),    in("test.txt"),         in("features.txt"),
+          in("labels.txt"),   in("train.points.txt"), in("test.points.txt"),
+          in(kWordModelFile), in(kLabelTextsFile),    in(kLabelTitlesFile)};
 }
 
 // "test.points.txt" beside "test.txt", "test.txt.zst" or "test.svm": names of its points.
@@ -227,6 +231,7 @@ Result<void> print_text_done(const ConvertFlags& flags, const TextSource& source
 struct Learned {
   WordModel model;
   Vocabulary labels;
+  std::vector<LabelText> label_texts;
   std::uint64_t test_points = 0;
 
   [[nodiscard]] Dimensions dimensions() const {
@@ -241,6 +246,11 @@ bool is_for_test(const ConvertFlags& flags, std::uint64_t index) {
 
 Result<Learned> learn(const ConvertFlags& flags, const WordRule& rule, TextSource& source) {
   Learned learned;
+  if (!flags.text.label_texts.empty()) {
+    auto texts = read_label_texts(flags.text.label_texts, flags.text.language);
+    if (!texts) return texts.error();
+    learned.label_texts = std::move(*texts);
+  }
   learned.model.fields = source.fields();
   learned.model.rule = rule;
   const auto count = [&](const TextRecord& record, std::uint64_t index) -> Result<void> {
@@ -258,6 +268,12 @@ Result<Learned> learn(const ConvertFlags& flags, const WordRule& rule, TextSourc
   };
   Result<std::uint64_t> records = source.for_each("Counting words in", count);
   if (!records) return records.error();
+  for (const LabelText& label : learned.label_texts) {
+    label.is_retired ? learned.labels.forget(label.id) : learned.labels.keep(label.id);
+    for (const std::string& text : label.texts) {
+      for (const auto& [word, times] : counted_words(rule, text)) learned.model.words.keep(word);
+    }
+  }
   learned.model.words.number(flags.text.count_min);
   learned.labels.number(flags.text.tag_count_min);
   const Dimensions found = learned.dimensions();
@@ -274,6 +290,30 @@ Result<Learned> learn(const ConvertFlags& flags, const WordRule& rule, TextSourc
                              flags.source, found.features, found.labels, kFeaturesMax, kLabelsMax)};
   }
   return learned;
+}
+
+// Writes the texts of labels, and what people call them.
+Result<void> write_label_texts(const FolderPaths& paths, const Learned& learned,
+                               AtomicFile::Existing existing) {
+  std::uint64_t texts = 0;
+  for (const LabelText& label : learned.label_texts) {
+    texts += label.is_retired ? 0 : label.texts.size();
+  }
+  auto set = SetOutput::create(paths.texts, {}, texts, learned.dimensions());
+  if (!set) return set.error();
+  std::vector<std::string> titles(learned.labels.numbered().size(), "\t");
+  for (const LabelText& label : learned.label_texts) {
+    if (label.is_retired) continue;
+    const std::uint32_t id = learned.labels.find(label.id)->id;
+    titles[id] = label.name + "\t" + label.notation;
+    for (const std::string& text : label.texts) {
+      Point point = learned.model.point_of(text);
+      point.labels = {id};
+      if (auto added = (*set)->add(point); !added) return added;
+    }
+  }
+  const Result<void> written = write_text(paths.titles, lines(titles), existing);
+  return written ? (*set)->commit({}, existing) : written;
 }
 
 Error changed(const ConvertFlags& flags) {
@@ -303,6 +343,9 @@ Result<void> write_folder(const ConvertFlags& flags, TextSource& source, const F
   }
   const AtomicFile::Existing how = existing(flags.force);
   Result<void> written = write_names(paths, learned.labels.numbered(), learned.model, how);
+  // Texts of an earlier set would begin the rows of this one.
+  for (const std::string& path : {paths.texts, paths.titles}) std::remove(path.c_str());
+  if (written && !learned.label_texts.empty()) written = write_label_texts(paths, learned, how);
   if (written && test) written = test->commit(how);
   if (written) written = (*train)->commit(how);
   if (!written) return written;
@@ -318,9 +361,10 @@ Result<void> make_folder(const ConvertFlags& flags) {
   const Result<WordRule> rule = parse_word_rule(flags.text.words);
   if (!rule) return rule.error();
   const FolderPaths paths = paths_in(flags.output);
-  Result<void> guarded = guard_outputs({paths.train, paths.test, paths.features, paths.labels,
-                                        paths.train_points, paths.test_points, paths.words},
-                                       flags.force);
+  Result<void> guarded =
+      guard_outputs({paths.train, paths.test, paths.features, paths.labels, paths.train_points,
+                     paths.test_points, paths.words, paths.texts, paths.titles},
+                    flags.force);
   if (!guarded) return guarded;
   Result<TextSource> source = TextSource::open(flags, flags.text.fields);
   if (!source) return source.error();

@@ -84,6 +84,7 @@ DOORS = [
     (r"nlohmann/", r"(master|volunteer)/[^/]*$|(common|storage|master/see|volunteer/lend)/.*\.cpp$|storage/json_fields\.hpp$|master/see/json_values\.hpp$|tools/",
      "shells, tools, and sources in common, storage, master/see and volunteer/lend"),
     (r"microhttpd\.h$", r"common/http/http_(calls\.hpp|\w+\.cpp)$", "common/http/http_*"),
+    (r"serd/", r"tools/dataset/skos\.cpp$", "tools/dataset/skos.cpp"),
     (r"qrencode\.h$", r"master/see/view_json\.cpp$", "master/see/view_json.cpp"),
     (r"prometheus/", r"master/see/.*\.cpp$", "sources in master/see"),
     (r"openssl/", r"(common|storage)/.*\.cpp$", "sources in common and storage"),

@@ -84,8 +84,10 @@ Result<std::string> history_digest(RunStore& run, RoundIndex round) {
 // A run that may be trained on, at the earlier checkpoint.
 Result<std::unique_ptr<RunStore>> open_base(const std::string& from, const std::string& scratch,
                                             const RunIdentity& identity,
+                                            const std::string& train_path,
                                             const PackedDataset& train) {
   std::unique_ptr<Store> store;
+  std::unique_ptr<PackedDataset> texts;
   std::unique_ptr<WideStart> start;
   if (from != kFromStart) {
     if (auto linked = link_store(from, scratch); !linked) return linked.error();
@@ -95,7 +97,16 @@ Result<std::unique_ptr<RunStore>> open_base(const std::string& from, const std::
   } else {
     store = std::make_unique<MemoryStore>();
     if (is_wide(identity.model)) {
-      auto opened = WideStart::open(identity.model, train);
+      if (identity.model.label_texts_fingerprint != 0) {
+        auto found = open_label_texts("", train_path, train, {});
+        if (!found) return found.error();
+        texts = std::move(*found);
+        if (!texts || texts->fingerprint() != identity.model.label_texts_fingerprint) {
+          return cannot(fmt::format("the run began with label texts, and {} beside {} is not they",
+                                    kLabelTextsFile, train_path));
+        }
+      }
+      auto opened = WideStart::open(identity.model, train, nullptr, texts.get());
       if (!opened) return opened.error();
       start = std::move(*opened);
     }
@@ -178,7 +189,7 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   }
   const auto train = open_training_data(identity, request.train);
   if (!train) return train.error();
-  auto run = open_base(outcome.from, scratch.path() + "/base", identity, **train);
+  auto run = open_base(outcome.from, scratch.path() + "/base", identity, request.train, **train);
   if (!run) return run.error();
   outcome.base = (*run)->checkpoint();
   if (outcome.base >= outcome.checkpoint) {

@@ -47,6 +47,7 @@ Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identi
 struct ExportTexts {
   std::string metadata;       // JSON
   std::string label_names;    // of the output rows, a name per line
+  std::string label_titles;   // of the output rows
   std::string feature_names;  // a name per line
   std::string words;          // words.json of the data set
   std::vector<double> idf;    // rarity() of each feature

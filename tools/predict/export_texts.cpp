@@ -25,6 +25,7 @@ ExportTexts export_texts(const std::map<std::string, std::string>& metadata,
   texts.metadata = nlohmann::ordered_json(metadata).dump();
   texts.label_names =
       lines_of(label_names == nullptr ? known.names().labels : *label_names, labels);
+  texts.label_titles = lines_of(known.names().titles, labels);
   texts.feature_names = known.names().features.lines();
   if (known.words() == nullptr) return texts;
   const WordModel& words = *known.words();
@@ -42,6 +43,7 @@ std::vector<TextTensor> text_tensors(const ExportTexts& texts) {
   };
   add("metadata", texts.metadata);
   add(kLabelNamesTensor, texts.label_names);
+  if (!texts.label_titles.empty()) add(kLabelTitlesTensor, texts.label_titles);
   if (!texts.feature_names.empty()) add(kFeatureNamesTensor, texts.feature_names);
   if (!texts.words.empty()) add(kWordsTensor, texts.words);
   if (!texts.idf.empty()) {

@@ -39,7 +39,7 @@ std::string predicted_line(const PredictedLabel& predicted, const PredictNames& 
   const char* const mark = predicted.is_true ? true_mark(layout.style) : " ";
   const std::string line =
       plain_line(fmt::format("{}{:>6.1f} %  {} {}", kIndent, 100.0F * predicted.probability, mark,
-                             names.labels.name_or("label", predicted.label)),
+                             names.label(predicted.label)),
                  layout);
   return coloured(line, predicted.is_true ? Colour::kGreen : Colour::kNone, layout.style);
 }
@@ -62,7 +62,7 @@ std::string missed_line(const std::vector<std::uint32_t>& missed, const PredictN
       parts.push_back(fmt::format("and {} more", missed.size() - kMissedShown));
       break;
     }
-    parts.push_back(names.labels.name_or("label", label));
+    parts.push_back(names.label(label));
   }
   return fmt::format("missed: {}", fmt::join(parts, ", "));
 }

@@ -41,6 +41,7 @@ struct ServeFlags {
   std::vector<std::string> stores;  // the first one answers
   std::string data;
   ServeAccessFlags access{"127.0.0.1:8090", "", false};
+  std::string learn_to;  // file for documents to learn from; empty: none are taken
   std::uint32_t queue = 256;
   std::uint32_t threads = 0;     // 0: one a core
   std::uint32_t candidates = 0;  // 0: exact
@@ -142,7 +143,7 @@ Result<void> serve(const ServeFlags& flags) {
   if (!desk) return name_folder(desk.error(), store);
   auto histories = RunHistories::open(flags.stores);
   if (!histories) return histories.error();
-  PredictApi api(**desk);
+  PredictApi api(**desk, flags.learn_to);
   auto server =
       HttpServer::prepare(*address, handler_of(api, **histories, **access), (*access)->reach());
   if (!server) return server.error();
@@ -180,6 +181,9 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
                       "is missing");
   verb.add_flag("--public", flags.access.is_public, "answer everybody, at any address")
       ->excludes(token);
+  verb.add_option("--learn-to", flags.learn_to,
+                  "file that gets documents to learn from (POST /v1/projects/ID/learn) as JSON "
+                  "lines, for the next 'gleaner dataset convert'");
   verb.add_option("--queue", flags.queue, "requests that may wait; further ones get status 503")
       ->check(CLI::Range(std::uint32_t{1}, kQueueMax))
       ->capture_default_str();

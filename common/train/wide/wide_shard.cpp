@@ -15,6 +15,8 @@ namespace {
 constexpr float kBiasSquare = 0.05F;
 // A negative with a lower probability is not trained.
 constexpr float kProbabilityMin = 1e-3F;
+// A negative of a label without examples with a lower one is not trained.
+constexpr float kProbabilityAnswered = 0.5F;
 constexpr float kLossMax = 1024.0F;       // nats of a pair
 constexpr float kLossUnits = 1048576.0F;  // units of loss per nat
 constexpr std::size_t kClosedRoundsKept = 2;
@@ -216,8 +218,10 @@ WideShard::WideShard(const ModelConfig& config, const ShardMap& map, const Kerne
       rows_(map.row_count(shard), config.features),
       owners_(map.row_count(shard)),
       places_(neurons_.size()) {
-  is_lone_.reserve(label_counts.size());
-  for (const std::uint32_t count : label_counts) is_lone_.push_back(count < 2 ? 1 : 0);
+  examples_few_.reserve(label_counts.size());
+  for (const std::uint32_t count : label_counts) {
+    examples_few_.push_back(static_cast<std::uint8_t>(std::min(count, 2U)));
+  }
   measure_memory();
 }
 
@@ -295,7 +299,9 @@ void WideShard::train(std::uint32_t neuron, std::span<const WideMatch> matches, 
   outcome.gradient_digest +=
       mix64(std::bit_cast<std::uint32_t>(score) | std::uint64_t{neuron} << 32);
   ++outcome.active;
-  const bool teaches = is_true ? is_lone_[neuron] == 0 : pair.probability >= kProbabilityMin;
+  const std::uint8_t examples = examples_few_[neuron];
+  const float least = examples > 0 ? kProbabilityMin : kProbabilityAnswered;
+  const bool teaches = is_true ? examples > 1 : pair.probability >= least;
   if (teaches) update(neuron, rate * pair.delta, matches);
 }
 
@@ -316,7 +322,7 @@ std::vector<SparseUpdate> WideShard::commit() {
 
 void WideShard::measure_memory() {
   memory_bytes_ = rows_.memory_bytes() + owners_.capacity() * sizeof(std::uint32_t) +
-                  places_.capacity() * sizeof(Place) + is_lone_.capacity();
+                  places_.capacity() * sizeof(Place) + examples_few_.capacity();
 }
 
 }  // namespace gleaner

@@ -10,7 +10,9 @@
 // A label's row begins as the sum of its examples. Training on one of these examples subtracts the
 // example's own part from the score, because the row would otherwise have memorised it. The state
 // of a neuron's first stored row is the factor of a feature's square in that part
-// (storage/keep/wide_start.hpp). A label with a single example does not learn from that example.
+// (storage/keep/wide_start.hpp). A label with a single example does not learn from that example. A
+// label without examples, which begins with its words, is a negative only of examples that it would
+// answer: all others would only tell it that nobody has used it yet.
 //
 // One thread at a time; threads may take turns.
 #pragma once
@@ -212,9 +214,9 @@ class WideShard final : public LeasedShard {
   ShardId shard_;
   NeuronRange neurons_;
   WideRows rows_;
-  std::vector<std::uint32_t> owners_;  // by stored row: its neuron
-  std::vector<std::uint8_t> is_lone_;  // by neuron: whether the label has a single example
-  std::vector<Place> places_;          // by neuron
+  std::vector<std::uint32_t> owners_;       // by stored row: its neuron
+  std::vector<std::uint8_t> examples_few_;  // by neuron: its label's examples, at most 2
+  std::vector<Place> places_;               // by neuron
   std::atomic<std::uint64_t> memory_bytes_{0};
 };
 

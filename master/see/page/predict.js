@@ -33,8 +33,8 @@ function bar(probability) {
   return part;
 }
 
-function named({ label, name }) {
-  return name ?? `label ${label}`;
+function named({ label, name, title }) {
+  return title ?? name ?? `label ${label}`;
 }
 
 // The words that decided, where the model can tell.

@@ -175,9 +175,9 @@ TEST_CASE("master config: the recipe decides what nobody has set", "[master_conf
 TEST_CASE("master config: every field of a model can be overridden", "[master_config]") {
   std::size_t fields = 0;
   for_each_model_key([&](const auto&) { ++fields; });
-  // Five come from the data, one from a model to begin with and one from an earlier version; and
-  // the seed is always set.
-  REQUIRE(field_count<ModelConfig>() == fields + 5 + 1 + 1 + 1);
+  // Five come from the data, one from a model to begin with, one from label texts and one from an
+  // earlier version; and the seed is always set.
+  REQUIRE(field_count<ModelConfig>() == fields + 5 + 1 + 1 + 2);
 
   ModelConfig other = recipe();
   for_each_model_key([&](const auto& field) {

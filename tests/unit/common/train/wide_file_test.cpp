@@ -26,7 +26,7 @@ struct WideFileContent {
   Words offsets = {0, 2, 3};
   Words features = {1, 4, 2};
   Floats weights = {0.5F, -0.25F, 2.0F};
-  Floats own = {0.125F, 0.0F};
+  Floats own = {0.125F, 0.0625F};
   Floats biases = {-3.0F, -4.0F};
 
   // Writes the file, and says where it is.

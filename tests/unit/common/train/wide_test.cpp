@@ -172,7 +172,21 @@ TEST_CASE("wide rows: each way of choosing neurons gives the bits that it always
   CHECK(digest_of(Sampling::kLsh, 1, 0.0F) == 0x78b9b823858d1298);
   CHECK(digest_of(Sampling::kLsh, 4, 0.0F) == 0x376583618c8ae3d3);
   CHECK(digest_of(Sampling::kLsh, 16, 0.25F) == 0x87966ea3319bf3ab);
-  CHECK(digest_of(Sampling::kAll, 4, 0.0F) == 0x2b181c5e0191a8c7);
+  CHECK(digest_of(Sampling::kAll, 4, 0.0F) == 0x3edefb7b2e3da52e);
+}
+
+TEST_CASE("wide rows: a neuron whose bias exceeds the least score is trained on every example",
+          "[wide]") {
+  WideRun run;
+  const auto train = [&] {
+    return WideBench(run, SimdLevel::kScalar, {0, 1, 2, 3}).train_rounds(2);
+  };
+  run.model.sampling = Sampling::kAll;
+  const Told whole = train();
+  run.model.sampling = Sampling::kLsh;
+  REQUIRE(train() != whole);
+  run.model.wide_score_min = -100;
+  REQUIRE(train() == whole);
 }
 
 TEST_CASE("wide rows: a neuron whose bias exceeds the least score is trained on every example",

@@ -3,6 +3,7 @@
 
 #include "common/data/point_writer.hpp"
 #include "common/limits.hpp"
+#include "storage/infer/annif_documents.hpp"
 #include "storage/infer/questions.hpp"
 #include "tests/unit/common/data/dataset_files.hpp"
 
@@ -83,8 +84,8 @@ TEST_CASE("annif: a form that is wrong is refused by the name of its field", "[a
 
 TEST_CASE("annif: a subject's URI is its label's name, without the brackets around an address",
           "[annif]") {
-  const NameTable names =
-      NameTable::of_lines("<http://example.org/p1>\nfruit\n<b>\nhttp://e.org/2\n");
+  PredictNames names;
+  names.labels = NameTable::of_lines("<http://example.org/p1>\nfruit\n<b>\nhttp://e.org/2\n");
   const std::string json = annif_json(
       predicted({{0, 3, 0.95F}, {1, 0, 0.5F}, {2, 0, 0.5F}, {3, 0, 0.5F}, {7, -2, 0.125F}}), names,
       0);
@@ -98,6 +99,29 @@ TEST_CASE("annif: a subject's URI is its label's name, without the brackets arou
   REQUIRE(annif_json(predicted({{1, 0, 0.5F}, {1, -2, 0.125F}}), names, 0.5F) ==
           "{\"results\":[" + entry("fruit", "0.5") + "]}\n");
   REQUIRE(annif_json(predicted({}), names, 0) == "{\"results\":[]}\n");
+  names.titles = NameTable::of_lines("Fruit, dried\t1.2\n\t\n\t\n\t\n");
+  REQUIRE(annif_json(predicted({{0, 0, 0.5F}}), names, 0) ==
+          "{\"results\":[{\"uri\":\"http://example.org/p1\",\"label\":\"Fruit, dried\","
+          "\"notation\":\"1.2\",\"score\":0.5}]}\n");
+}
+
+TEST_CASE("annif: a batch without a text, and documents without subjects, are refused by field",
+          "[annif]") {
+  const auto refused = [](const char* body, const AnnifLimits& limits = {}) {
+    return read_annif_batch(body, limits, PredictData(), false).error().message;
+  };
+  REQUIRE_THAT(refused("[]"), StartsWith("documents: "));
+  REQUIRE_THAT(refused("{\"documents\":[{\"text\":1}]}"), StartsWith("documents[0].text: "));
+  REQUIRE_THAT(refused("{}", {"0", {}}), StartsWith("limit: "));
+  REQUIRE_THAT(refused("{}", {{}, "2"}), StartsWith("threshold: "));
+  REQUIRE(
+      annif_learned_lines("[{\"text\":\"a\\nb\",\"subjects\":[{\"uri\":\"u:1\",\"label\":\"x\"}]}]")
+          .value() == "{\"text\":\"a\\nb\",\"tags\":[\"u:1\"]}\n");
+  REQUIRE_THAT(annif_learned_lines("{}").error().message, StartsWith("body: "));
+  REQUIRE_THAT(annif_learned_lines("[{\"text\":\"a\"}]").error().message,
+               StartsWith("[0].subjects: "));
+  REQUIRE_THAT(annif_learned_lines("[{\"text\":\"a\",\"subjects\":[{}]}]").error().message,
+               StartsWith("[0].subjects: "));
 }
 
 }  // namespace gleaner

@@ -102,8 +102,13 @@ class Backoff {
 // cost has passed. Sockets that share a pacer stay below the rate together. One thread.
 class Pacer {
  public:
-  explicit Pacer(std::uint64_t bytes_per_second) : rate_(bytes_per_second) {
-    GLEANER_CHECK(rate_ > 0);
+  // 0: no limit.
+  explicit Pacer(std::uint64_t bytes_per_second) : rate_(bytes_per_second) {}
+
+  // Unset: no limit.
+  void limit(std::optional<double> megabits_per_second) {
+    rate_ = static_cast<std::uint64_t>(megabits_per_second.value_or(0) * 125'000);
+    paid_ = {};
   }
 
   // When the next frame may begin; a past time means at once.
@@ -111,6 +116,7 @@ class Pacer {
 
   // `bytes` begin to pass at `now`. Idle time is not saved up.
   void spend(std::size_t bytes, Instant now) {
+    if (rate_ == 0) return;
     const auto micros = static_cast<std::int64_t>(bytes * 1'000'000 / rate_);
     paid_ = std::max(paid_, now) + Micros(micros);
   }

@@ -105,7 +105,7 @@ void ThreadPool::work(unsigned worker) {
     seen = generation_;
     lock.unlock();
     float_watch_.restore();
-    drain(worker);
+    if (worker < used_) drain(worker);
     lock.lock();
     if (--busy_ == 0) done_.notify_one();
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <climits>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -119,6 +120,9 @@ class ThreadPool {
 
   [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
+  // From the next loop on no more than `threads`, at least 1, take part. Any thread.
+  void use(unsigned threads) { used_ = threads; }
+
   // For the child of a fork(), where the threads do not exist: forgets them, whatever they did. One
   // thread remains, the caller's, until start().
   void forget_threads();
@@ -140,6 +144,7 @@ class ThreadPool {
   const LoopBody* body_ = nullptr;
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_{0};
+  std::atomic<unsigned> used_{UINT_MAX};
   std::uint64_t generation_ = 0;
   std::size_t busy_ = 0;
   bool stopping_ = false;

@@ -36,6 +36,9 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   static_cast<CoreSettings&>(core) = config.core;
   core.audit_secret = random_bits();
   core.kernels = own_digests();
+  // Another version may train the other kind of run by another rule, and this kind by the same.
+  const char* const unused = is_wide(data.model) ? "training" : "wide_training";
+  std::erase_if(core.kernels, [&](const KernelDigest& one) { return one.kernel == unused; });
   // Local volunteers end with the master: there is nobody to wait for.
   if (config.network.listen.empty()) core.rejoin_grace = Millis(0);
   if (is_wide(data.model)) {

@@ -115,6 +115,14 @@ Result<void> Entrance::open_gate(Gate::Observer observer) {
   if (config_.network.insecure) listening.join += " --insecure";
   console_.event(listening);
   if (!host.remark.empty()) console_.log(host.level, host.remark);
+  if (!join->before.empty()) {
+    console_.log(
+        LogLevel::kInfo,
+        fmt::format("this run's lines named {} until now: volunteers that have such a line "
+                    "do not find this master, except by a --line-file with the new line; "
+                    "--listen and --advertise give it its old address",
+                    join->before));
+  }
   return {};
 }
 

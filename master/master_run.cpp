@@ -5,8 +5,10 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -68,6 +70,7 @@ class MasterRun {
   void show_progress();
   void publish_web();
   Result<void> begin_web();
+  void warn_of_copy();
   void complete(RunStatus& status, const Standing& standing);
   void end_backups();
 
@@ -342,12 +345,25 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
                });
 }
 
+void MasterRun::warn_of_copy() {
+  std::error_code error;
+  const auto place = std::filesystem::canonical(config_.run.store, error);
+  const std::string original = error ? "" : note_place(folder_.reach(), place.string());
+  if (original.empty()) return;
+  console_.log(LogLevel::kWarning,
+               fmt::format("this store is a copy of {}, which still exists: both are one run under "
+                           "one key, so that volunteers and lines of either fit both. Delete one "
+                           "of them, or begin a new run",
+                           original));
+}
+
 void MasterRun::train(const ResumePoint& resume) {
   if (entrance_.is_open()) {
     const bool is_plain = entrance_.key() == nullptr;
     note_.emplace(folder_.reach(),
                   RunningMaster{entrance_.address(), raw(resume.first_epoch), is_plain});
   }
+  warn_of_copy();
   own_->start();
   watch_signals();
   runner_->start();

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "common/data/name_table.hpp"
@@ -49,6 +51,16 @@ std::unique_ptr<PredictDesk> predict_desk(const MasterConfig& config, const Mode
   const std::string& data = config.data.test.empty() ? config.data.train : config.data.test;
   const auto folder = std::filesystem::path(data).parent_path();
   return PredictDesk::on_demand(std::move(source), options, folder.empty() ? "." : folder.string());
+}
+
+// The portable volunteer that was built in the folder of builds that has this program; empty where
+// there is none.
+std::string built_program() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto builds = self.parent_path().parent_path().parent_path();
+  const auto file = builds / "portable" / "gleaner-volunteer";
+  return std::filesystem::is_regular_file(file, error) ? file.string() : "";
 }
 
 class OpenedRun {
@@ -138,10 +150,15 @@ ExitCode OpenedRun::stopped() {
 Result<void> OpenedRun::open_web() {
   if (config_.network.http.empty()) return {};
   std::optional<ServedProgram> program;
-  if (!config_.network.serve_program.empty()) {
-    auto loaded = ServedProgram::load(config_.network.serve_program);
-    if (!loaded) return loaded.error();
-    program = std::move(*loaded);
+  const std::string& file = config_.network.serve_program;
+  const bool is_named = file != "auto" && file != "off" && !file.empty();
+  if (const std::string path = is_named         ? file
+                               : file == "auto" ? built_program()
+                                                : "";
+      !path.empty()) {
+    auto loaded = ServedProgram::load(path);
+    if (!loaded && is_named) return loaded.error();
+    if (loaded) program = std::move(*loaded);
   }
   auto web = RunWeb::open(*parse_host_port(config_.network.http), data_.model,
                           predict_desk(config_, data_.model), std::move(program),

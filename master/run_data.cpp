@@ -14,7 +14,7 @@
 #include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
 #include "master/evaluation_sample.hpp"
-#include "master/recipe/measured_scale.hpp"
+#include "master/recipe/measured_recipe.hpp"
 #include "master/recipe/recipe_chosen.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
@@ -74,8 +74,9 @@ class RunDataOpener {
   // Sizes in a header cost nothing to write: refuses those that this machine cannot hold, before
   // memory is taken.
   [[nodiscard]] Result<void> check_memory(const ModelConfig& model) const;
-  // Sets the length of a new run's start rows, unless somebody has set it.
-  Result<void> measure_scale(ModelConfig& model, Recipe& proposed);
+  // Replaces the configuration of a new run by a better one, if one is found among those that
+  // nobody has ruled out.
+  Result<void> measure(ModelConfig& model, Recipe& proposed);
   // Sets the model's wide_rows, which a run keeps, and the data's wide_weights.
   Result<void> size_wide_rows(ModelConfig& model);
   // A run keeps the sample with which it began, even if it gets more epochs.
@@ -125,7 +126,7 @@ Result<RunData> RunDataOpener::open() {
     if (auto fits = data_.initial->check_fits(*model); !fits) return fits.error();
     if (on_note_) on_note_(initial_model_note(*model));
   }
-  if (auto measured = measure_scale(*model, proposed); !measured) return measured.error();
+  if (auto measured = measure(*model, proposed); !measured) return measured.error();
   if (auto sized = size_wide_rows(*model); !sized) return sized.error();
   data_.model = *model;
   data_.recipe = recipe_chosen(config_, proposed.choices, *model);
@@ -206,20 +207,34 @@ Result<void> RunDataOpener::check_memory(const ModelConfig& model) const {
                   config_.data.train, model.features, model.hidden, needed >> 30, has >> 30)};
 }
 
-Result<void> RunDataOpener::measure_scale(ModelConfig& model, Recipe& proposed) {
-  if (!is_wide(model) || stored_ || data_.initial || config_.recipe == RecipeKind::kFast ||
-      config_.model.get(&ModelConfig::wide_scale)) {
-    return {};
+Result<void> RunDataOpener::measure(ModelConfig& model, Recipe& proposed) {
+  if (stored_ || data_.initial || config_.recipe == RecipeKind::kFast) return {};
+  RecipeSearch search;
+  search.usual = model;
+  search.has_free_scale = !config_.model.has("wide_scale");
+  search.has_free_rate = !config_.model.has("output_rate");
+  search.epochs_max = config_.model.get(&ModelConfig::epochs);
+  Recipe other;
+  if (!hidden_in_effect()) {
+    other = recipe(facts_of(*data_.train), recipe_request(config_, is_wide(model) ? 1 : 0));
+    other.model.data_fingerprint = model.data_fingerprint;
+    auto in_effect = effective_model(config_, other.model);
+    if (in_effect && check_memory(*in_effect)) search.other = *in_effect;
   }
+  const bool is_free = is_wide(model) && (search.has_free_scale || search.has_free_rate);
+  if (!is_free && !search.other) return {};
   auto measured =
-      measured_scale(*data_.train, model, effective_threads(config_, machine_facts().cores),
-                     without_slash(config_.run.store) + ".trial", on_note_);
+      measured_recipe(*data_.train, search, effective_threads(config_, machine_facts().cores),
+                      without_slash(config_.run.store) + ".trial", on_note_);
   if (!measured) return measured.error();
   if (!*measured) return {};
-  model.wide_scale = (*measured)->scale;
+  const bool is_other = is_wide((*measured)->model) != is_wide(model);
+  if (is_other) proposed = std::move(other);
+  model = (*measured)->model;
   data_.trials = std::move((*measured)->trials);
+  const char* const decided = is_other || !is_wide(model) ? "hidden" : "wide_scale";
   for (RecipeChoice& choice : proposed.choices) {
-    if (choice.field == "wide_scale") choice.why = (*measured)->why;
+    if (choice.field == decided) choice.why = (*measured)->why;
   }
   return {};
 }

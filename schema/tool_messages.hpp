@@ -168,6 +168,15 @@ struct RunStatus {
   std::vector<ShardEntry> shards;          // output shards, then input shards that volunteers hold
   std::vector<DepartureEntry> gone;        // the last few, oldest first
   std::uint32_t input_shards = 0;          // number of input shards at the end of `shards`
+  // For people who think about lending a machine; empty and zero from older masters.
+  std::string name;     // of the run's store, by which people know the run
+  std::string purpose;  // of the run, in its owner's words; may be empty
+  std::uint32_t features = 0, labels = 0, hidden = 0;  // of the model
+  std::uint64_t shard_bytes = 0;                       // a volunteer's memory for an output shard
+  std::uint64_t holder_bytes = 0;                      // its memory besides shards
+  // Sums over the volunteers since the master's start, those in its process left out:
+  std::uint64_t served_us = 0;  // connected
+  std::uint64_t served_bytes_down = 0, served_bytes_up = 0;
   friend bool operator==(const RunStatus&, const RunStatus&) = default;
 };
 

@@ -11,6 +11,7 @@
 #include "common/access/sha256.hpp"
 #include "common/bytes.hpp"
 #include "common/model/model_fields.hpp"
+#include "schema/versions.hpp"
 
 namespace gleaner {
 namespace {
@@ -50,6 +51,16 @@ std::string setting(const RunIdentity& identity, const char* key) {
 }
 
 }  // namespace
+
+Result<void> check_trainable(const RunIdentity& identity) {
+  const auto rule = identity.settings.find(kWideRuleKey);
+  const bool is_known = rule != identity.settings.end() && rule->second == kWideRule;
+  if (!is_wide(identity.model) || is_known) return {};
+  return Error{ErrorCode::kVersion,
+               "the run was begun by an earlier version of Gleaner, whose rows without a hidden "
+               "layer learned by another rule: this version asks and exports it, and begins runs "
+               "from it in another --store; to train it on takes the earlier version"};
+}
 
 std::string run_name(const RunIdentity& identity) {
   std::string text;

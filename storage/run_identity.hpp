@@ -11,6 +11,9 @@
 
 namespace gleaner {
 
+// A setting of every new run: kWideRule.
+inline constexpr const char* kWideRuleKey = "wide.rule";
+
 // The run that a store belongs to. Opening a store with a different identity is refused.
 struct RunIdentity {
   ModelConfig model;
@@ -24,6 +27,9 @@ struct RunIdentity {
 
 // Which run it is, without how long that is meant to be: 16 digits, equal for equal models.
 std::string run_name(const RunIdentity& identity);
+
+// Refuses to train a run whose wide rows learned by the rule of an earlier version.
+Result<void> check_trainable(const RunIdentity& identity);
 
 // Adds the folder of the training file, which may have names and words, to the settings of
 // `identity`; empty where it is unknown. Neither path decides which run it is.

@@ -96,8 +96,9 @@ Result<void> create_run(Store& store, const RunIdentity& identity,
   if (put)
     put = put_text(**writer, Table::kRun, as_bytes(kProgressKey), encode_record(ProgressRecord{}));
   if (put) {
-    put =
-        put_text(**writer, Table::kRun, as_bytes(kSettingsKey), encode_settings(identity.settings));
+    auto settings = identity.settings;
+    if (is_wide(identity.model)) settings.emplace(kWideRuleKey, kWideRule);
+    put = put_text(**writer, Table::kRun, as_bytes(kSettingsKey), encode_settings(settings));
   }
   if (put && has_rows) put = put_initial_rows(store, **writer, identity.model, initial_rows);
   if (put) put = (*writer)->finish();

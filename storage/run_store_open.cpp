@@ -106,7 +106,7 @@ Result<StoredRun> StoredRun::read(Store& store) {
 
 Result<void> StoredRun::resume(Store& store, const RunIdentity& wanted,
                                const std::vector<std::uint32_t>& counts) {
-  if (auto trainable = check_trainable(identity.model); !trainable) return trainable;
+  if (auto trainable = check_trainable(identity); !trainable) return trainable;
   if (wanted.model.data_fingerprint != identity.model.data_fingerprint) {
     const std::string folder = data_folder(identity);
     return Error{ErrorCode::kIdentity,

@@ -149,6 +149,8 @@ void Client::perform(const Disconnect&) {
 }
 
 void Client::perform(Send& effect) {
+  auto* const hello = std::get_if<Hello>(&effect.message);
+  if (hello != nullptr && options_.on_hello) options_.on_hello(*hello);
   if (link_) traffic_.up_bytes += link_->send(encode(effect.message), lane_of(effect.message));
 }
 

@@ -55,6 +55,8 @@ class Client {
     std::function<void(const Snapshot&, std::uint64_t held_bytes)> on_change;
     // Called once; the client does nothing afterwards.
     std::function<void(const Exit&)> on_exit;
+    // Completes an introduction before it is sent. May be empty.
+    std::function<void(Hello&)> on_hello{};
     // Called before the core handles an event, and before its effects are performed. May be empty.
     std::function<void(const Event&)> on_event{};
     std::function<void(const VolunteerCore&, const Effects&)> on_effects{};

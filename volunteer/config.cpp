@@ -15,6 +15,7 @@
 #include "volunteer/lend/machine.hpp"
 #include "volunteer/lend/schedule.hpp"
 #include "volunteer/lend/verbs.hpp"
+#include "volunteer/live_settings.hpp"
 
 namespace gleaner {
 namespace {
@@ -62,8 +63,8 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
       "HOST:PORT. Required.",
       text_setting(c.master, "ADDRESS"));
   settings.add("line_file", scope, "",
-               "File that holds this line instead. Nobody but its owner and its group may read "
-               "it.",
+               "File that holds this line instead, read again before each attempt to connect: the "
+               "master may move. Nobody but its owner and its group may read it.",
                text_setting(c.line_file, "FILE"));
   settings.add("name", scope, "", "The volunteer's name at the master. Empty: the host's name.",
                text_setting(c.name, "NAME"));
@@ -113,7 +114,8 @@ void add_when(Settings& settings, VolunteerConfig& c) {
                  return choice_setting(field, {"always", "idle", "schedule"});
                }));
   settings.add("schedule", scope, "",
-               "Days and hours in local time, as in \"mon-fri 20:00-07:00, sat-sun 00:00-24:00\".",
+               "Hours in local time, as in 19-7 or \"mon-fri 20:00-07:00, sat-sun 00:00-24:00\". "
+               "--hours 19-7 sets this and lending.when.",
                text_setting(c.schedule, "HOURS"));
   settings.add("idle_after_s", scope, "seconds",
                "The machine is idle when nobody has used it for this time.",
@@ -201,25 +203,15 @@ void add_output(Settings& settings, VolunteerConfig& c) {
   settings.add("verbose", scope, "", "Print every decision.", boolean_setting(c.verbose));
 }
 
-Result<void> read_line_file(VolunteerConfig& config) {
-  const std::string& path = config.line_file;
-  if (path.empty()) return {};
+Result<void> take_line(VolunteerConfig& config) {
+  if (config.line_file.empty()) return {};
   if (!config.master.empty()) {
     return invalid(
         "volunteer.master and volunteer.line_file both name a master: give one of them.");
   }
-  auto text = read_secret_file(path, kLineBytesMax, SecretFrom::kMount);
-  if (!text) return text.error();
-  if (!*text) {
-    return invalid(path +
-                   ": there is no such file: write the line that the master prints into it.");
-  }
-  std::istringstream words(**text);
-  std::string more;
-  words >> config.master;
-  if (config.master.empty() || words >> more) {
-    return invalid(path + ": it must hold nothing but gleaner://HOST:PORT/KEY.INVITE.");
-  }
+  Result<std::string> line = read_line_file(config.line_file);
+  if (!line) return line.error();
+  config.master = std::move(*line);
   return {};
 }
 
@@ -244,6 +236,22 @@ std::string bounded_name(const std::string& name, std::size_t bytes) {
 }
 
 }  // namespace
+
+Result<std::string> read_line_file(const std::string& path) {
+  auto text = read_secret_file(path, kLineBytesMax, SecretFrom::kMount);
+  if (!text) return text.error();
+  if (!*text) {
+    return invalid(path +
+                   ": there is no such file: write the line that the master prints into it.");
+  }
+  std::istringstream words(**text);
+  std::string line, more;
+  words >> line;
+  if (line.empty() || words >> more) {
+    return invalid(path + ": it must hold nothing but gleaner://HOST:PORT/KEY.INVITE.");
+  }
+  return line;
+}
 
 Settings volunteer_settings(VolunteerConfig& config) {
   Settings settings;
@@ -275,11 +283,12 @@ Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arg
   if (environment.job_end) {
     values.push_back({"SLURM_JOB_END_TIME", "volunteer.until", "@" + *environment.job_end});
   }
-  Result<TextToPrint> loaded = load_settings(settings, program_text(), values, arguments);
+  Result<TextToPrint> loaded =
+      load_settings(settings, program_text(), values, volunteer::with_hours(arguments));
   if (!loaded) return loaded.error();
   start.to_print = std::move(*loaded);
   if (!start.to_print) {
-    if (auto read = read_line_file(start.config); !read) return read.error();
+    if (auto taken = take_line(start.config); !taken) return taken.error();
     start.config.master = address_in(start.config.master);
     if (auto checked = check(start.config); !checked) return checked.error();
   }

@@ -80,6 +80,9 @@ Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arg
 
 Result<void> check(const VolunteerConfig& config);
 
+// The line in the file that `--line-file` names.
+Result<std::string> read_line_file(const std::string& path);
+
 // The rules of `config`, which has passed check().
 volunteer::Rules lending_rules(const VolunteerConfig& config);
 

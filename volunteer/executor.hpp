@@ -56,6 +56,9 @@ class Executor {
   // Waits until changes() differs from `seen`.
   void wait_for_change(std::uint32_t seen) const { changes_.wait(seen); }
 
+  // Lets those look again that wait for a change. Any thread.
+  void note_change();
+
   // Forbids or allows beginning units. Any thread.
   void let_begin(bool may_begin);
   // Performs nothing any more. Any thread.
@@ -71,7 +74,6 @@ class Executor {
   // Waits for the lanes, unless a lane calls it.
   void forget(Lock& lock, bool is_lane);
   Error starve(Lock& lock, bool is_lane);
-  void note_change();
   Result<std::vector<Message>> dispatch(const Work& work, Lock& lock);
   Result<std::vector<Message>> perform(const Message& message);
   Result<std::vector<Message>> run(const Reset& reset, Lock& lock);

@@ -4,6 +4,7 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <atomic>
+#include <climits>
 #include <cstdint>
 #include <thread>
 #include <utility>
@@ -34,6 +35,12 @@ class LaneThreads : public Lanes {
 
   [[nodiscard]] bool is_working() const override { return executor_.is_busy(); }
 
+  // At most `threads` lanes begin units from now on.
+  void use(unsigned threads) {
+    used_ = threads;
+    executor_.note_change();
+  }
+
  private:
   void work(unsigned lane);
 
@@ -43,6 +50,7 @@ class LaneThreads : public Lanes {
   const int nice_;
   const bool is_pinned_;
   OnDone on_done_;
+  std::atomic<unsigned> used_{UINT_MAX};
   std::atomic<bool> is_ending_{false};
   std::vector<std::thread> threads_;
 };
@@ -72,7 +80,8 @@ inline void LaneThreads::work(unsigned lane) {
   while (!is_ending_) {
     // Read before the look for units, so that no change is missed.
     const std::uint32_t seen = executor_.changes();
-    if (!executor_.run_next(deliver) && !is_ending_) executor_.wait_for_change(seen);
+    const bool has_run = lane < used_ && executor_.run_next(deliver);
+    if (!has_run && !is_ending_) executor_.wait_for_change(seen);
   }
 }
 

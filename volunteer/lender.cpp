@@ -72,7 +72,7 @@ Lender::Lender(asio::io_context& io, Client& client, LogSink& log, Options optio
       client_(client),
       log_(log),
       options_(std::move(options)),
-      pause_policy_(options_.rules),
+      pause_policy_(options_.limits.rules),
       ledger_(options_.state_folder, day_name(wall_seconds())),
       clock_(io) {
   std::string trouble = "there is no folder for it";
@@ -195,8 +195,9 @@ void Lender::apply(Verdict verdict) {
     return;
   }
   paused_at_ = wall_seconds();
-  const bool keeps = verdict_->ends_within(options_.keep_shards, monotonic_now());
-  client_.pause(verdict_->pause_words(), keeps ? options_.keep_shards : Millis(0),
+  const Millis keep = options_.limits.keep_shards;
+  const bool keeps = verdict_->ends_within(keep, monotonic_now());
+  client_.pause(verdict_->pause_words(), keeps ? keep : Millis(0),
                 verdict_->reason == PauseReason::kSuspending ? kSuspendGrace : kHandOverGrace);
   say(pause_sentence(*verdict_));
 }
@@ -263,6 +264,8 @@ std::string Lender::answer(const std::string& request) {
     if (!seconds || *seconds == 0) return refuse("snooze takes seconds, at least 1");
     pause_policy_.ask_snooze(now +
                              std::chrono::duration_cast<Micros>(std::chrono::seconds(*seconds)));
+  } else if (verb == "set") {
+    if (auto changed = change(json); !changed) return refuse(changed.error().message);
   } else if (verb == "finish") {
     say("was asked to finish");
     client_.stop("its owner asked it to finish", kHandOverGrace);
@@ -275,6 +278,22 @@ std::string Lender::answer(const std::string& request) {
   Json told = status();
   told["page"] = page_ ? Json(page_->url()) : Json();
   return dump(told);
+}
+
+Result<void> Lender::change(const Json& request) {
+  std::vector<std::string> flags;
+  std::string words;
+  for (const Json& flag : request.value("flags", Json::array())) {
+    if (flag.is_string()) flags.push_back(flag.get<std::string>());
+    if (flag.is_string()) words += " " + printable(flags.back());
+  }
+  if (flags.empty()) return Error{ErrorCode::kInvalidArgument, "set takes flags"};
+  Result<Limits> limits = options_.change(flags);
+  if (!limits) return limits.error();
+  options_.limits = std::move(*limits);
+  pause_policy_.set_rules(options_.limits.rules);
+  say("was set to" + words, LogLevel::kInfo);
+  return {};
 }
 
 std::string Lender::doing(const Verdict& verdict) const {
@@ -309,6 +328,7 @@ Lender::Json Lender::status() const {
             {"until_seconds",
              verdict.until ? Json(std::max(0.0, seconds(*verdict.until - now))) : Json()}}},
           {"when", when_name(pause_policy_.when(readings_))},
+          {"threads", options_.limits.threads},
           {"master", options_.master},
           {"run", run_json(snapshot_.news)},
           {"run_name", snapshot_.run},

@@ -22,11 +22,19 @@
 
 namespace gleaner::volunteer {
 
+// The settings that a lender obeys, and changes while it works.
+struct Limits {
+  Rules rules;
+  Millis keep_shards{15'000};
+  std::uint32_t threads = 1;
+};
+
 class Lender {
  public:
   struct Options {
-    Rules rules;
-    Millis keep_shards{15'000};
+    Limits limits;
+    // Applies flags to the settings and returns the new limits.
+    std::function<Result<Limits>(const std::vector<std::string>&)> change;
     std::string root;  // prefix of the machine's files; empty on a real machine
     std::string name;
     std::string master;
@@ -43,6 +51,9 @@ class Lender {
 
   // To be called after every event of the client.
   void note(const Snapshot& snapshot, std::uint64_t held_bytes);
+
+  // The master has moved to this HOST:PORT.
+  void name_master(std::string master) { options_.master = std::move(master); }
 
   // Called when the machine's state is known: the client may start.
   std::function<void()> on_first_verdict;
@@ -62,6 +73,8 @@ class Lender {
   [[nodiscard]] std::string pause_sentence(const Verdict& verdict) const;
   void save_every_minute();
   std::string answer(const std::string& request);
+  // The owner's flags.
+  Result<void> change(const Json& request);
   // The status for the owner, without the page's address.
   Json status() const;
   void open_page(const VolunteerPage::Options& options);
@@ -72,7 +85,7 @@ class Lender {
   asio::io_context& io_;
   Client& client_;
   LogSink& log_;
-  const Options options_;
+  Options options_;
   PausePolicy pause_policy_;
   DayLedger ledger_;
   Readings readings_;

@@ -19,7 +19,9 @@
 #include "common/net/tls_context.hpp"
 #include "common/result.hpp"
 #include "common/train/self_test/self_test.hpp"
+#include "schema/question.hpp"
 #include "schema/versions.hpp"
+#include "volunteer/about.hpp"
 #include "volunteer/config.hpp"
 #include "volunteer/hello.hpp"
 #include "volunteer/lend/control_client.hpp"
@@ -27,6 +29,7 @@
 #include "volunteer/lend/schedule.hpp"
 #include "volunteer/lend/verbs.hpp"
 #include "volunteer/lender.hpp"
+#include "volunteer/live_settings.hpp"
 #include "volunteer/status_line.hpp"
 #include "volunteer/threaded_client.hpp"
 #include "volunteer/volunteer_status.hpp"
@@ -49,6 +52,12 @@ Result<void> reach_master(const MasterAddress& address) {
     options.master = address.secure->key;
   }
   return reach_tcp(address.where, kReachTime, options);
+}
+
+Result<std::string> tell_about(const MasterAddress& address) {
+  const Result<RunStatus> status = ask<RunStatus>(address, observe_by(address));
+  if (!status) return status.error();
+  return about_text(*status, to_text(address.where), effective_offer({}, machine_facts()));
 }
 
 int fail(const Error& error, ExitCode code) {
@@ -81,24 +90,6 @@ void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status
   std::_Exit(status);
 }
 
-Lender::Options lender_options(const VolunteerConfig& config, const VolunteerOffer& offer,
-                               const std::string& master, const KeyPair& key) {
-  Lender::Options options;
-  options.rules = lending_rules(config);
-  options.keep_shards = Millis(std::int64_t{config.keep_shards_s} * 1000);
-  options.name = offer.name;
-  options.master = master;
-  // The page's key follows from the volunteer's key, so that a bookmark stays valid.
-  if (!config.http.empty()) options.page = {*parse_host_port(config.http), key.derive("page")};
-  options.state_folder = config.cache_dir;
-  // Tests put a folder in place of the machine.
-  const char* root =
-      std::getenv("GLEANER_MACHINE_ROOT");  // NOLINT(concurrency-mt-unsafe): one thread
-  if (root != nullptr) options.root = root;
-  options.control_paths = control_paths(config.control, config.cache_dir);
-  return options;
-}
-
 // The end of the volunteer's time, on the clock of the cores.
 std::optional<Instant> end_of_time(const VolunteerConfig& config) {
   const std::int64_t now = wall_seconds();
@@ -113,29 +104,32 @@ void give_way_as_process(const VolunteerConfig& config) {
   if (config.nice == kNiceIdle) give_way_as_group("");
 }
 
-TcpLinkOptions link_options_of(const VolunteerConfig& config, const MasterAddress& address,
-                               TlsContext& tls) {
+TcpLinkOptions link_options_of(const LiveSettings& live, TlsContext& tls) {
   TcpLinkOptions options;
   // The results of one piece of work may be a whole shard. The client begins no other work
   // meanwhile.
   options.limits.send_queue_bytes_max = std::numeric_limits<std::size_t>::max();
-  options.limits.pace_in = make_pacer(config.limit_down);
-  options.limits.pace_out = make_pacer(config.limit_up);
-  if (address.secure) {
+  options.limits.pace_in = live.down();
+  options.limits.pace_out = live.up();
+  if (live.address().secure) {
     options.tls = &tls;
-    options.master = address.secure->key;
+    options.master = live.address().secure->key;
   }
   return options;
 }
 
-// All options but the callbacks.
+// `live` outlives the client.
 ThreadedClient::Options client_options(const VolunteerConfig& config, const VolunteerOffer& offer,
-                                       const MasterAddress& address, const KeyPair& key) {
-  const std::string invite = address.secure ? to_text(address.secure->invite) : "";
+                                       const LiveSettings& live, const KeyPair& key) {
+  const MasterAddress& address = live.address();
   ThreadedClient::Options options;
-  options.core.hello = make_hello(offer.name, invite, offer.threads, offer.memory_bytes);
+  options.core.hello = make_hello(offer.name, "", offer.threads, offer.memory_bytes);
   options.core.master = to_text(address.where);
   if (address.secure) options.core.master_key = address.secure->key;
+  options.on_hello = [&live](Hello& hello) {
+    const auto& secure = live.address().secure;
+    if (secure) hello.invite = to_text(secure->invite);
+  };
   options.core.own_key = key.id();
   options.core.once = config.once;
   options.core.retry_first = Millis(config.retry_ms_min);
@@ -152,19 +146,47 @@ ThreadedClient::Options client_options(const VolunteerConfig& config, const Volu
   return options;
 }
 
-// Dials the master. Warns once if another master answers at its address.
-std::function<void(const Client::Dialled&)> dialler(TaskGroup& tasks, const HostPort& where,
+Lender::Options lender_options(const VolunteerConfig& config, const VolunteerOffer& offer,
+                               LiveSettings& live, ThreadedClient& client, const KeyPair& key) {
+  Lender::Options options;
+  options.limits = live.limits();
+  options.change = [&](const std::vector<std::string>& flags) {
+    Result<Limits> limits = live.change(flags);
+    if (limits) client.use_threads(limits->threads);
+    return limits;
+  };
+  options.name = offer.name;
+  options.master = to_text(live.address().where);
+  // The page's key follows from the volunteer's key, so that a bookmark stays valid.
+  if (!config.http.empty()) options.page = {*parse_host_port(config.http), key.derive("page")};
+  options.state_folder = config.cache_dir;
+  // Tests put a folder in place of the machine.
+  const char* root =
+      std::getenv("GLEANER_MACHINE_ROOT");  // NOLINT(concurrency-mt-unsafe): one thread
+  if (root != nullptr) options.root = root;
+  options.control_paths = control_paths(config.control, config.cache_dir);
+  return options;
+}
+
+// Dials the master, wherever its line says that it is now. Warns once if another master answers or
+// is named.
+std::function<void(const Client::Dialled&)> dialler(TaskGroup& tasks, LiveSettings& live,
                                                     Millis timeout, TcpLinkOptions options,
-                                                    StatusLine& status) {
+                                                    StatusLine& status,
+                                                    std::function<void(std::string)> on_move) {
   const auto has_warned = std::make_shared<bool>(false);
-  return [&tasks, &status, where, timeout, options = std::move(options),
-          has_warned](const Client::Dialled& on_dialled) {
-    dial_tcp(tasks, where, timeout, options,
-             [&status, has_warned, on_dialled](Result<std::shared_ptr<Link>> dialled) {
+  return [&tasks, &live, &status, timeout, options = std::move(options),
+          on_move = std::move(on_move), has_warned](const Client::Dialled& on_dialled) {
+    const auto warn_once = [&status, has_warned](const Error& error) {
+      if (!std::exchange(*has_warned, true)) status.log(LogLevel::kError, error.message);
+    };
+    const Result<bool> has_moved = live.read_line();
+    if (!has_moved) warn_once(has_moved.error());
+    if (has_moved && *has_moved) on_move(to_text(live.address().where));
+    dial_tcp(tasks, live.address().where, timeout, options,
+             [warn_once, on_dialled](Result<std::shared_ptr<Link>> dialled) {
                const bool is_another = !dialled && dialled.error().code == ErrorCode::kIdentity;
-               if (is_another && !std::exchange(*has_warned, true)) {
-                 status.log(LogLevel::kError, dialled.error().message);
-               }
+               if (is_another) warn_once(dialled.error());
                on_dialled(std::move(dialled));
              });
   };
@@ -174,7 +196,8 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   std::optional<QuietSession> session;
   session.emplace("", config.nice);
   const VolunteerOffer offer = effective_offer(config, machine_facts());
-  const std::string master = to_text(address.where);
+  std::string master = to_text(address.where);
+  LiveSettings live(config, offer, address);
   TlsContext tls(key);
   asio::io_context io(1);
   StatusLine status(
@@ -187,10 +210,14 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   });
 
   std::optional<Exit> exit;
-  ThreadedClient::Options options = client_options(config, offer, address, key);
-  options.dial = dialler(tasks, address.where, Millis(config.connect_timeout_ms),
-                         link_options_of(config, address, tls), status);
+  ThreadedClient::Options options = client_options(config, offer, live, key);
   std::unique_ptr<Lender> lender;
+  options.dial = dialler(tasks, live, Millis(config.connect_timeout_ms), link_options_of(live, tls),
+                         status, [&](std::string moved) {
+                           status.log(LogLevel::kInfo, "the line names " + moved + " now");
+                           master = std::move(moved);
+                           lender->name_master(master);
+                         });
   options.on_change = [&](const Snapshot& snapshot, std::uint64_t held_bytes) {
     if (lender) lender->note(snapshot, held_bytes);
     status.update(status_of(snapshot, master, held_bytes));
@@ -203,8 +230,8 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   {
     ThreadedClient client(io, std::move(options));
     watch_signals(signals, client, status);
-    lender =
-        std::make_unique<Lender>(io, client, status, lender_options(config, offer, master, key));
+    lender = std::make_unique<Lender>(io, client, status,
+                                      lender_options(config, offer, live, client, key));
     lender->on_first_verdict = [&] { client.start(); };
     // This thread decrypts and unpacks all data, a fifth of the work. It gives way less than the
     // compute threads: they and the master wait for it. The watch has started already and keeps its
@@ -233,7 +260,9 @@ int print_self_test() {
 int start(std::vector<std::string> arguments) {
   arguments = without_pasted_name(std::move(arguments));
   if (arguments == std::vector<std::string>{"--self-test"}) return print_self_test();
-  if (const auto code = run_verb(arguments, &reach_master)) return static_cast<int>(*code);
+  if (const auto code = run_verb(arguments, &reach_master, &tell_about)) {
+    return static_cast<int>(*code);
+  }
   const auto variable = [](const char* name) {
     const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
     return text != nullptr ? std::optional<std::string>(text) : std::nullopt;

@@ -58,6 +58,12 @@ class ThreadedClient : public ClientThreads, public Client {
   // The destructor waits for work that is under way.
   ThreadedClient(asio::io_context& io, const Options& options)
       : ClientThreads(io, options), Client(clock, thread, pool.gate(), options, &lanes) {}
+
+  // Computes with this many threads from now on, at most those that it was made with.
+  void use_threads(unsigned threads) {
+    pool.use(threads);
+    lanes.use(threads);
+  }
 };
 
 }  // namespace gleaner::volunteer

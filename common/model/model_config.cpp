@@ -98,14 +98,6 @@ std::uint32_t epochs_per_round(const ModelConfig& config) {
       std::max<std::uint64_t>(1, config.round_batches / batches_per_epoch(config)));
 }
 
-Result<void> check_trainable(const ModelConfig& config) {
-  if (config.feature_list == 0) return {};
-  return Error{ErrorCode::kVersion,
-               "the run was begun by an earlier version of Gleaner, whose rows without a hidden "
-               "layer learned by another rule: this version asks and exports it, and begins runs "
-               "from it in another --store; to train it on takes the earlier version"};
-}
-
 Result<void> validate(const ModelConfig& config) {
   if (auto checked = check_ranges(config); !checked) return checked;
   if (auto checked = check_shape(config); !checked) return checked;

@@ -68,8 +68,7 @@ struct ModelConfig {
   std::uint32_t random_negatives = 0;  // per example and layer, besides those from the tables
   // Touched rows are rehashed, or lists rebuilt, every N batches.
   std::uint32_t rehash_batches = 50;
-  // Not 0: a run that an earlier version began, whose wide rows learned by another rule. Its rows
-  // answer; no program of this version trains them.
+  // Not 0 in stores of earlier versions, and not used.
   std::uint32_t feature_list = 0;
   // Without a hidden layer: features that a label with few examples keeps in its start row; the
   // length of a start row; the least weight in a feature's list, as a fraction of wide_scale or of
@@ -111,9 +110,6 @@ std::uint32_t epochs_per_round(const ModelConfig& config);
 inline bool is_wide(const ModelConfig& config) {
   return config.hidden == 0;
 }
-
-// Refuses a configuration that this version can read, and not train: see `feature_list`.
-Result<void> check_trainable(const ModelConfig& config);
 
 // A configuration does not name its loss: there is one.
 inline Loss loss_of(const ModelConfig& /*config*/) {

@@ -382,7 +382,8 @@ Recipe recipe(const DatasetFacts& facts, const RecipeRequest& request) {
 std::string trials_text(std::span<const RecipeTrial> trials) {
   std::string text;
   for (const RecipeTrial& trial : trials) {
-    text += fmt::format("{} {} {:.6f};", trial.wide_scale, trial.epochs, trial.quality);
+    text += fmt::format("{} {} {} {} {:.6f};", trial.hidden, trial.wide_scale, trial.output_rate,
+                        trial.epochs, trial.quality);
   }
   return text;
 }
@@ -395,7 +396,8 @@ std::vector<RecipeTrial> stored_trials(const std::map<std::string, std::string>&
   for (std::string entry; std::getline(entries, entry, ';');) {
     std::istringstream numbers(entry);
     RecipeTrial trial;
-    if (numbers >> trial.wide_scale >> trial.epochs >> trial.quality) trials.push_back(trial);
+    numbers >> trial.hidden >> trial.wide_scale >> trial.output_rate >> trial.epochs;
+    if (numbers >> trial.quality) trials.push_back(trial);
   }
   return trials;
 }

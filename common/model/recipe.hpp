@@ -57,10 +57,12 @@ struct Recipe {
 };
 
 // A candidate that was trained before the run on a part of its data, and the quality of its answers
-// to held-out examples (master/recipe/wide_trial.hpp).
+// to held-out examples (master/recipe/recipe_trials.hpp).
 struct RecipeTrial {
-  float wide_scale = 0;
-  std::uint32_t epochs = 0;
+  std::uint32_t hidden = 0;
+  float wide_scale = 0;  // without a hidden layer
+  float output_rate = 0;
+  std::uint32_t epochs = 0;  // 0: as many as a run on that part
   double quality = 0;
 
   friend bool operator==(const RecipeTrial&, const RecipeTrial&) = default;

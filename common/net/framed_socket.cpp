@@ -157,7 +157,7 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_frame(std::shared_ptr<Im
                                                               FrameDeadline deadline) {
   if (!self->is_open() || self->is_finishing_) co_return Error{ErrorCode::kIo, self->close_reason_};
   std::optional<ReadScope> scope(*self);
-  if (self->limits_.pace_in) {
+  if (self->limits_.pace_in && self->limits_.pace_in->ready() > monotonic_now()) {
     self->read_pause_.expires_after(self->limits_.pace_in->ready() - monotonic_now());
     const WaitOutcome waited = co_await self->read_pause_.async_wait(kAsTuple);
     if (std::get<0>(waited)) co_return self->broken_off(std::get<0>(waited), false);

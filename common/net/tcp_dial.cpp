@@ -24,6 +24,18 @@ asio::awaitable<void> dial(TaskGroup* tasks, HostPort target, Millis time_max,
   }
 }
 
+asio::awaitable<void> converse(HostPort target, Millis time_max, Millis answer_max,
+                               TcpLinkOptions options, Bytes question, Result<Bytes>* answer) {
+  Result<std::shared_ptr<FramedSocket>> socket = co_await connect_framed(target, time_max, options);
+  if (!socket) {
+    *answer = socket.error();
+    co_return;
+  }
+  (*socket)->send(std::move(question));
+  Result<Bytes> frame = co_await (*socket)->read_frame(answer_max);
+  *answer = std::move(frame);
+}
+
 }  // namespace
 
 asio::awaitable<Result<std::shared_ptr<FramedSocket>>> connect_framed(HostPort target,
@@ -57,6 +69,19 @@ Result<void> reach_tcp(const HostPort& target, Millis time_max, const TcpLinkOpt
   });
   io.run();
   return reached;
+}
+
+Result<Bytes> ask_tcp(const HostPort& target, Millis time_max, Millis answer_max,
+                      const TcpLinkOptions& options, Bytes question) {
+  asio::io_context io(1);
+  Result<Bytes> answer = Error{ErrorCode::kIo, "no answer"};
+  std::optional<std::string> broken;
+  TaskGroup tasks(io.get_executor(),
+                  [&](const std::string&, const std::string& what) { broken = what; });
+  tasks.spawn("ask", converse(target, time_max, answer_max, options, std::move(question), &answer));
+  io.run();
+  if (broken) return Error{ErrorCode::kIo, *broken};
+  return answer;
 }
 
 }  // namespace gleaner

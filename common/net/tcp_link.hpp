@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "common/bytes.hpp"
 #include "common/host_port.hpp"
 #include "common/net/framed_socket.hpp"
 #include "common/net/shell_interfaces.hpp"
@@ -45,5 +46,10 @@ void dial_tcp(TaskGroup& tasks, const HostPort& target, Millis time_max,
 
 // Connects as dial_tcp() and hangs up. Blocks for at most twice `time_max`: for start-up.
 Result<void> reach_tcp(const HostPort& target, Millis time_max, const TcpLinkOptions& options);
+
+// Connects as dial_tcp(), sends a frame and returns the answer, for which it waits `answer_max`.
+// Blocks: for tools.
+Result<Bytes> ask_tcp(const HostPort& target, Millis time_max, Millis answer_max,
+                      const TcpLinkOptions& options, Bytes question);
 
 }  // namespace gleaner

@@ -101,6 +101,7 @@ struct MasterConfig {
     std::string folder;            // empty: no backups
     std::uint32_t every_min = 10;  // 0: every checkpoint
     std::uint32_t keep = 3;
+    std::string command;  // run after each backup; empty: none
     friend bool operator==(const Backup&, const Backup&) = default;
   };
 
@@ -120,7 +121,7 @@ struct MasterConfig {
     std::string advertise;                // HOST or HOST:PORT in join lines; empty: chosen
     bool insecure = false;                // plain text, and anybody may join
     std::string http = "127.0.0.1:8080";  // HOST:PORT of the page; empty: none
-    std::string serve_program;            // file of the portable volunteer; empty: none
+    std::string serve_program = "auto";   // file of the portable volunteer; "off": none
     std::uint32_t farewell_s = 35;        // longer than volunteers wait between two attempts
     std::uint64_t send_queue_bytes = std::uint64_t{64} << 20;
     std::optional<double> limit_up;  // Mbit/s; unset: none

@@ -145,6 +145,11 @@ void Sections::add_backup() {
   settings.add("keep", SettingScope::kMachine, "backups",
                "Backups older than the last N are removed.",
                integer_setting(c.backup.keep, 1, 1000), "backup-keep");
+  settings.add("command", SettingScope::kMachine, "",
+               "Shell command after each backup, with the folder as $1, such as restic backup "
+               "\"$1\", or rclone sync \"$1\" REMOTE:DIR. A failure is a warning and a metric. The "
+               "end of the run waits for it.",
+               text_setting(c.backup.command, "COMMAND"), "backup-command");
 }
 
 void Sections::add_model() {
@@ -219,7 +224,8 @@ void Sections::add_page() {
                std::move(http));
   settings.add("serve_program", SettingScope::kMachine, "",
                "Portable gleaner-volunteer, served as /gleaner-volunteer to machines without"
-               " Gleaner. Empty: none.",
+               " Gleaner; off: none; auto: the file that tools/packaging/portable/build made"
+               " beside this program's build.",
                text_setting(c.network.serve_program, "FILE"));
 }
 

@@ -149,7 +149,28 @@ RunStatus RunView::status() const {
   for (const Departure& gone : sessions_.gone()) {
     view.gone.push_back({gone.name, gone.reason, age_us(gone.at), gone.shards});
   }
+  tell_lenders(view);
   return view;
+}
+
+void RunView::tell_lenders(RunStatus& view) const {
+  view.name = run_.config.run;
+  view.purpose = run_.config.purpose;
+  view.features = run_.model.features;
+  view.labels = run_.model.labels;
+  view.hidden = run_.model.hidden;
+  view.shard_bytes = run_.config.shard_bytes;
+  view.holder_bytes = run_.config.holder_bytes;
+  std::set<KeyId> local;
+  for (const auto& [id, session] : sessions_.all()) {
+    if (session.standing.is_local) local.insert(session.standing.identity);
+  }
+  for (const AccountRecord& account : sessions_.accounts()) {
+    if (local.contains(account.identity)) continue;
+    view.served_us += static_cast<std::uint64_t>(account.here.count());
+    view.served_bytes_down += account.down.all;
+    view.served_bytes_up += account.up.all;
+  }
 }
 
 // Finds out what the run waits for, and for whom.

@@ -81,6 +81,8 @@ class RunView {
                                         const std::map<SessionId, std::uint32_t>& places) const;
   [[nodiscard]] std::string paused_for(const SessionState& session) const;
   [[nodiscard]] VolunteerEntry volunteer_status(SessionId id, const SessionState& session) const;
+  // Fills in what a volunteer's owner wants to know before it joins.
+  void tell_lenders(RunStatus& view) const;
 
   const RunSetup& run_;
   const Outbox& outbox_;

@@ -129,8 +129,9 @@ Result<bool> Gate::convict(const KeyId& key, InviteId invite, const std::string&
 }
 
 Result<JoinLine> Gate::listening_at(const std::string& where) {
-  if (!key_) return JoinLine{where, true};
+  if (!key_) return JoinLine{where, true, {}};
   AccessBook changed = book_;
+  const std::string before = book_.where == where ? "" : book_.where;
   changed.where = where;
   if (auto stored = store_changes(std::move(changed)); !stored) return stored.error();
   const std::int64_t now = wall_seconds();
@@ -142,8 +143,8 @@ Result<JoinLine> Gate::listening_at(const std::string& where) {
     const auto rank = [](const Invite& one) { return std::pair(!one.is_trusted, one.created); };
     if (best == nullptr || rank(invite) < rank(best->second)) best = &entry;
   }
-  if (best == nullptr) return JoinLine();
-  return JoinLine{invite_address(where, *key_, best->first), best->second.is_trusted};
+  if (best == nullptr) return JoinLine{{}, false, before};
+  return JoinLine{invite_address(where, *key_, best->first), best->second.is_trusted, before};
 }
 
 std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
@@ -175,6 +176,10 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
   if (auto refusal = refusal_of_version<AccessRequest>(first, "tool")) return *refusal;
   const Result<Standing> standing = gleaner::admit(changed, *key_, *key, *invite, now);
   if (!standing) return refusal(standing.error());
+  // A question about the run before somebody joins does not use up the invite.
+  const bool only_asks =
+      std::holds_alternative<Observe>(first) && standing->role == Role::kVolunteer;
+  if (only_asks) changed = book_;
   if (auto stored = store_changes(std::move(changed)); !stored) return refusal(stored.error());
   if (const auto* request = std::get_if<AccessRequest>(&first)) {
     if (standing->role != Role::kAdmin) {

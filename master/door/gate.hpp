@@ -27,6 +27,7 @@ namespace gleaner {
 struct JoinLine {
   std::string address;      // empty: no invite is open to all
   bool is_trusted = false;  // whether work by this invite goes unaudited
+  std::string before;       // HOST:PORT of earlier lines, if that differed; empty: it did not
 };
 
 class Gate {

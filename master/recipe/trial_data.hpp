@@ -26,7 +26,7 @@ struct TrialData {
 // At most kTrialParts parts of about `sample` examples. None if fewer than kTrialExamplesMin
 // examples can be held out. A function of data, seed and `sample`. Writes files at `scratch` plus a
 // number, and removes them before it returns; errors name these files.
-inline constexpr std::uint64_t kTrialParts = 5;
+inline constexpr std::uint64_t kTrialParts = 3;
 inline constexpr std::uint64_t kTrialExamplesMin = 50;
 Result<std::vector<TrialData>> trial_data(const PackedDataset& data, std::uint64_t sample,
                                           std::uint64_t seed, const std::string& scratch);

@@ -71,13 +71,14 @@ std::optional<HttpReply> PredictApi::answer(const HttpRequest& request) const {
   return refused;
 }
 
-std::string PredictApi::metrics() const {
+std::string PredictApi::metrics(const std::string& run) const {
   using prometheus::ClientMetric;
   using prometheus::MetricType;
   const PredictFigures figures = desk_.figures();
   std::vector<prometheus::MetricFamily> families;
   const auto add = [&](MetricType type, const char* name, const char* help, double value) {
     ClientMetric metric;
+    if (!run.empty()) metric.label.push_back({"run", run});
     (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     families.push_back({name, help, type, {metric}});
   };
@@ -88,6 +89,7 @@ std::string PredictApi::metrics() const {
   add(MetricType::Counter, "gleaner_predict_refused_total", "Requests that were not answered.",
       static_cast<double>(figures.refused));
   ClientMetric latency;
+  if (!run.empty()) latency.label.push_back({"run", run});
   latency.summary.sample_count = figures.requests;
   latency.summary.sample_sum = figures.seconds;
   if (figures.p50_seconds >= 0) {

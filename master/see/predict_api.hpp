@@ -26,7 +26,8 @@ class PredictApi {
   void handle_posts(HttpHandler& handler);
   // Nullopt for all other paths.
   [[nodiscard]] std::optional<HttpReply> answer(const HttpRequest& request) const;
-  [[nodiscard]] std::string metrics() const;
+  // Each with the label `run`, unless that is empty.
+  [[nodiscard]] std::string metrics(const std::string& run = {}) const;
 
  private:
   PredictDesk& desk_;

@@ -261,7 +261,7 @@ HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, I
   if (path == "/api/v1/receipts") return receipts(request, reader);
   if (path == "/metrics") {
     return text_reply(200, "text/plain; version=0.0.4; charset=utf-8",
-                      run_metrics(*view_, counts_, counts));
+                      run_metrics(view_of(reader), counts_, counts));
   }
   return table(request, reader);
 }

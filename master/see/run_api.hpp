@@ -30,10 +30,13 @@ struct EventCounts {
   std::uint64_t warnings = 0, errors = 0;
   std::uint64_t rate_cuts = 0;
   std::uint64_t checkpoints = 0;
+  std::uint64_t backups = 0, backup_failures = 0;
+  std::int64_t backup_wall_seconds = 0;  // of the last one; 0: none in this process's life
 };
 
-// The run's metrics for Prometheus: base units, and labels from short fixed lists (a volunteer's
-// name is no label). Help texts explain each metric; dashboards/ has rules and a dashboard.
+// The run's metrics for Prometheus: base units, the run's name on every metric, a bounded number of
+// volunteers by name, and other labels from short fixed lists. Help texts explain each metric;
+// dashboards/ has rules and a dashboard.
 std::string run_metrics(const PageView& view, const EventCounts& events, const HttpCounts& http);
 
 // Files of the run's page and of the prediction page.
@@ -67,6 +70,8 @@ class RunApi {
   void take(PageNews news);
 
   [[nodiscard]] const Readers& readers() const { return readers_; }
+
+  [[nodiscard]] const std::string& run_name() const { return view_->status.name; }
 
   [[nodiscard]] HttpReply answer(const HttpRequest& request, const HttpCounts& counts, Instant now);
   // The next piece of a stream: the run, if it has changed, and the events that the reader lacks.

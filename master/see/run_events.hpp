@@ -114,6 +114,9 @@ struct RatesCut {
   std::uint32_t cuts = 0;     // in the run so far
 };
 
+// The kind of a LogLine about a backup, or a command after it, that failed.
+inline constexpr const char* kBackupFailed = "backup_failed";
+
 // A backup of the store was made.
 struct BackedUp {
   std::string folder;

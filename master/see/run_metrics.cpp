@@ -2,11 +2,16 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <map>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "common/machine_facts.hpp"
+#include "common/os/process.hpp"
 #include "master/see/run_api.hpp"
 #include "master/see/status_words.hpp"
 #include "schema/versions.hpp"
@@ -18,12 +23,25 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
+// Volunteers with series of their own; the others are added up.
+constexpr std::size_t kVolunteerSeries = 100;
+
+// Figures of a volunteer, or sums over volunteers of one name.
+struct VolunteerFigures {
+  double speed = 0, shards = 0, silent_seconds = 0, examples = 0, bytes_down = 0, bytes_up = 0;
+};
+
 class Metrics {
  public:
+  // Every metric has the run's name.
+  explicit Metrics(const PageView& view) : run_(view.status.name) {}
+
   void add_progress(const PageView& view);
   void add_waits(const PageView& view);
   void add_volunteers(const PageView& view, const EventCounts& events);
+  void add_each_volunteer(const PageView& view);
   void add_rest(const EventCounts& events, const HttpCounts& http);
+  void add_backups(const EventCounts& events);
 
   [[nodiscard]] std::string text() const {
     std::ostringstream out;
@@ -36,9 +54,12 @@ class Metrics {
     all_.push_back({std::string("gleaner_") + name, help, type, {}});
   }
 
-  void add(double value, const char* label = nullptr, std::string_view label_value = {}) {
+  void add(double value, const char* label = nullptr, std::string_view label_value = {},
+           const char* direction = nullptr) {
     ClientMetric metric;
+    metric.label.push_back({"run", run_});
     if (label != nullptr) metric.label.push_back({label, std::string(label_value)});
+    if (direction != nullptr) metric.label.push_back({"direction", direction});
     (all_.back().type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     all_.back().metric.push_back(std::move(metric));
   }
@@ -55,8 +76,15 @@ class Metrics {
     add(value);
   }
 
+  std::string run_;
   std::vector<MetricFamily> all_;
 };
+
+// Negative when unknown.
+double resident_bytes() {
+  const auto kibibytes = number_after(read_text_file("/proc/self/status").value_or(""), "VmRSS:");
+  return kibibytes ? *kibibytes * 1024 : -1;
+}
 
 double count(std::uint64_t value) {
   return static_cast<double>(value);
@@ -145,9 +173,63 @@ void Metrics::add_volunteers(const PageView& view, const EventCounts& events) {
   gauge("store_free_bytes", "Bytes that are free on the store's disk.", count(s.free_bytes));
 }
 
+void Metrics::add_each_volunteer(const PageView& view) {
+  std::map<std::string, VolunteerFigures> all;
+  const auto figures = [&](const std::string& name) -> VolunteerFigures& {
+    return all[all.contains(name) || all.size() < kVolunteerSeries ? name : "others"];
+  };
+  const RunStatus& s = view.status;
+  for (const VolunteerEntry& v : s.volunteers) {
+    VolunteerFigures& f = figures(v.name);
+    f.speed += double{v.speed};
+    f.silent_seconds = std::max(f.silent_seconds, count(v.silent_us) / 1e6);
+  }
+  for (const ShardEntry& shard : s.shards) {
+    if (shard.holder) ++figures(s.volunteers[*shard.holder].name).shards;
+  }
+  for (const AccountRecord& account : view.accounts) {
+    VolunteerFigures& f = figures(account.name);
+    f.examples += count(account.examples);
+    f.bytes_down += count(account.down.all);
+    f.bytes_up += count(account.up.all);
+  }
+  if (all.empty()) return;
+  const auto family = [&](MetricType type, const char* name, const char* help,
+                          double VolunteerFigures::*field) {
+    begin(type, name, help);
+    for (const auto& [who, f] : all) add(f.*field, "volunteer", who);
+  };
+  using F = VolunteerFigures;
+  family(MetricType::Gauge, "volunteer_speed", "Examples x shards per second.", &F::speed);
+  family(MetricType::Gauge, "volunteer_shards", "Shards that it holds.", &F::shards);
+  family(MetricType::Gauge, "volunteer_silent_seconds", "Time since its last message.",
+         &F::silent_seconds);
+  if (view.accounts.empty()) return;  // also for observers
+  family(MetricType::Counter, "volunteer_examples_total", "Examples x shards that it trained.",
+         &F::examples);
+  begin(MetricType::Counter, "volunteer_bytes_total", "Bytes exchanged with it.");
+  for (const auto& [who, f] : all) {
+    add(f.bytes_down, "volunteer", who, "down");
+    add(f.bytes_up, "volunteer", who, "up");
+  }
+}
+
+void Metrics::add_backups(const EventCounts& events) {
+  counter("backups_total", "Backups made in this process's life.", count(events.backups));
+  counter("backup_failures_total", "Backups, and commands after them, that failed.",
+          count(events.backup_failures));
+  if (events.backup_wall_seconds > 0) {
+    gauge("backup_timestamp_seconds", "When the last backup was made, since 1970.",
+          static_cast<double>(events.backup_wall_seconds));
+  }
+}
+
 void Metrics::add_rest(const EventCounts& events, const HttpCounts& http) {
   counter("checkpoints_total", "Checkpoints made in this process's life.",
           count(events.checkpoints));
+  gauge("memory_bytes", "Memory of the master's process.", resident_bytes());
+  counter("processor_seconds_total", "Processor time of the master's process.",
+          os::processor_seconds());
   counter("rate_cuts_total", "Rounds that diverged and were trained again at half the rates.",
           count(events.rate_cuts));
   begin(MetricType::Counter, "log_lines_total", "Warnings and errors.");
@@ -162,10 +244,12 @@ void Metrics::add_rest(const EventCounts& events, const HttpCounts& http) {
 }
 
 std::string run_metrics(const PageView& view, const EventCounts& events, const HttpCounts& http) {
-  Metrics all;
+  Metrics all(view);
   all.add_progress(view);
   all.add_waits(view);
   all.add_volunteers(view, events);
+  all.add_each_volunteer(view);
+  all.add_backups(events);
   all.add_rest(events, http);
   return all.text();
 }

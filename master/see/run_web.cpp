@@ -59,7 +59,13 @@ struct Count {
 
   void operator()(const RatesCut&) const { ++counts.rate_cuts; }
 
+  void operator()(const BackedUp&) const {
+    ++counts.backups;
+    counts.backup_wall_seconds = wall_seconds();
+  }
+
   void operator()(const LogLine& e) const {
+    if (e.kind == kBackupFailed) ++counts.backup_failures;
     if (e.level == LogLevel::kWarning) ++counts.warnings;
     if (e.level == LogLevel::kError) ++counts.errors;
   }
@@ -92,7 +98,8 @@ HttpReply RunWeb::answer(const HttpRequest& request) {
   }
   HttpReply reply = api_.answer(request, server_->counts(), monotonic_now());
   if (request.path == "/metrics") {
-    reply.body = std::make_shared<const std::string>(*reply.body + predict_.metrics());
+    reply.body =
+        std::make_shared<const std::string>(*reply.body + predict_.metrics(api_.run_name()));
   }
   return reply;
 }

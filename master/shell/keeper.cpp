@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/os/process.hpp"
 #include "master/shell/way_back.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 
@@ -67,6 +68,7 @@ void BackupKeeper::copy(const Frozen& frozen) {
   if (copied) {
     last_checkpoint_ = made.checkpoint;
     tell_(made);
+    hand_on();
   } else if (copied.error().code != ErrorCode::kShuttingDown) {
     warn(copied.error());
   }
@@ -101,7 +103,18 @@ void BackupKeeper::warn(const Error& error) {
       LogLevel::kWarning,
       fmt::format("no backup was made: {}; mend that: training goes on, and the next backup "
                   "is tried when it is due",
-                  error.message)});
+                  error.message),
+      kBackupFailed});
+}
+
+void BackupKeeper::hand_on() {
+  if (config_.command.empty()) return;
+  // The folder is the command's first argument.
+  if (os::run_program({"sh", "-c", config_.command, "sh", config_.folder})) return;
+  tell_(LogLine{LogLevel::kWarning,
+                "the backup is made, but --backup-command failed: mend it; training goes on, and "
+                "it is run again after the next backup",
+                kBackupFailed});
 }
 
 Keeper::Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& folder,

@@ -50,6 +50,8 @@ class BackupKeeper {
   std::optional<Frozen> freeze(RunStore& store);
   void copy(const Frozen& frozen);
   Result<void> copy_to_folder(const std::string& snapshot, BackedUp& made);
+  // Runs the owner's command, for instance to copy the folder to another machine.
+  void hand_on();
   void warn(const Error& error);
 
   const MasterConfig::Backup config_;

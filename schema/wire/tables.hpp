@@ -484,6 +484,16 @@ void fields(Is<RunStatus> auto& e, auto& f) {
   f(FIELD(shards, Shards), Count{0, kShardsMax});
   f(FIELD(input_shards, InputShards), Range{std::size_t{0}, e.shards.size()});
   f(FIELD(gone, Gone), Count{0, kDeparturesMax});
+  f(FIELD(name, Name), kNameBytesMax);
+  f(FIELD(purpose, Purpose), kPurposeBytesMax);
+  f(FIELD(features, Features));
+  f(FIELD(labels, Labels));
+  f(FIELD(hidden, Hidden));
+  f(FIELD(shard_bytes, ShardBytes));
+  f(FIELD(holder_bytes, HolderBytes));
+  f(FIELD(served_us, ServedUs));
+  f(FIELD(served_bytes_down, ServedBytesDown));
+  f(FIELD(served_bytes_up, ServedBytesUp));
 }
 
 void fields(Is<AccessRequest> auto& e, auto& f) {

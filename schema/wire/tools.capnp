@@ -78,6 +78,16 @@ struct RunStatus {
   gone @25 :List(DepartureEntry);
   volunteersHere @26 :UInt32;
   inputShards @27 :UInt32;
+  purpose @28 :Text;
+  features @29 :UInt32;
+  labels @30 :UInt32;
+  hidden @31 :UInt32;
+  shardBytes @32 :UInt64;
+  holderBytes @33 :UInt64;
+  servedUs @34 :UInt64;
+  servedBytesDown @35 :UInt64;
+  servedBytesUp @36 :UInt64;
+  name @37 :Text;
 }
 
 # ---- Who may do what ----

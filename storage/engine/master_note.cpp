@@ -11,10 +11,26 @@ namespace gleaner {
 namespace {
 
 constexpr const char* kNoteFile = "/MASTER";
+constexpr const char* kPlaceFile = "/PLACE";
 constexpr const char* kPlain = "plain";
 constexpr const char* kLockFile = "/LOCK";  // RocksDB's
 
+std::string place_in(const std::string& store) {
+  std::ifstream file(store + kPlaceFile);
+  std::string place;
+  std::getline(file, place);
+  return place;
+}
+
 }  // namespace
+
+std::string note_place(const std::string& store, const std::string& place) {
+  const std::string noted = place_in(store);
+  if (noted == place) return {};
+  if (!noted.empty() && place_in(noted) == noted) return noted;
+  std::ofstream(store + kPlaceFile) << place << '\n';
+  return {};
+}
 
 MasterNote::MasterNote(const std::string& store, const RunningMaster& master)
     : path_(store + kNoteFile) {

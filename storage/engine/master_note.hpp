@@ -28,6 +28,10 @@ class MasterNote {
   std::string path_;
 };
 
+// Notes in the folder `store` that its path is `place`. If it has the note of another folder, which
+// exists and has that note too, it is a copy of that folder: its note stays, and that path returns.
+std::string note_place(const std::string& store, const std::string& place);
+
 // Nullopt when the file is missing or malformed.
 std::optional<RunningMaster> read_master_note(const std::string& store);
 

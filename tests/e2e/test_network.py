@@ -181,7 +181,7 @@ class PageCrowd(PageCase):
             grown = memory_kib(master.pid) - before
             self.assertLess(grown, 96 * 1024, "KiB more for 1,000 readers")
             metrics = ask(port, "/metrics")[2]
-            self.assertGreater(float(re.search(r"gleaner_http_streams (\d+)", metrics).group(1)), 990)
+            self.assertGreater(float(re.search(r"gleaner_http_streams\{.*\} (\d+)", metrics).group(1)), 990)
         finally:
             stop.set()
             for stream in [quick, *streams]:

@@ -75,7 +75,7 @@ class Page(PageCase):
         self.assertEqual(self.get(port, "/api/v1/volunteers")["gone"][-1]["name"], "v1")
         events = [event["event"]["event"] for event in self.get(port, "/api/v1/events")["events"]]
         self.assertIn("volunteer_left", events)
-        self.assertIn('gleaner_volunteers_left_total{polite="no"} 1', ask(port, "/metrics")[2])
+        self.assertIn('gleaner_volunteers_left_total{run="store",polite="no"} 1', ask(port, "/metrics")[2])
 
     def test_receipts_are_the_stores(self):
         master, port, helpers = self.start(volunteers=2)
@@ -279,12 +279,12 @@ class Metrics(PageCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_metrics_are_clean_and_rules_name_only_what_there_is(self):
-        _, port, _ = self.start()
+        _, port, _ = self.start("--backup", self.cluster.path("backups"), "--backup-every", 0)
         self.wait_run(port, lambda r: r["precision"]["p_at_1"] is not None, "an evaluation")
         # What cannot be told yet is left out, such as the time that remains.
         deadline = time.monotonic() + RUN_SECONDS
         text = ask(port, "/metrics")[2]
-        while "gleaner_remaining_seconds" not in text and time.monotonic() < deadline:
+        while not re.search("gleaner_remaining_seconds[^$]*gleaner_backup_timestamp_seconds", text) and time.monotonic() < deadline:
             time.sleep(0.2)
             text = ask(port, "/metrics")[2]
         self.promtool("check", "metrics", text=text)
@@ -294,7 +294,7 @@ class Metrics(PageCase):
             used = set(re.findall(r"gleaner_\w+", (DASHBOARDS / file).read_text(encoding="utf-8")))
             self.assertLessEqual(used, known, file)
         run = self.get(port, "/api/v1/run")
-        self.assertIn(f'gleaner_batches_planned {run["progress"]["batches"]}\n', text)
+        self.assertIn(f'gleaner_batches_planned{{run="store"}} {run["progress"]["batches"]}\n', text)
 
 
 class ProgramForOthers(PageCase):

@@ -12,6 +12,7 @@ namespace gleaner {
 // `import` does not return when it starts a run: the process becomes gleaner-master.
 #define GLEANER_VERBS(VERB)                          \
   VERB("Ask a run", add_status_commands)             \
+  VERB("Ask a run", add_top_command)                 \
   VERB("Look into a store", add_inspect_command)     \
   VERB("Look into a store", add_history_command)     \
   VERB("Look into a store", add_plot_command)        \

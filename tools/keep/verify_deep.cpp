@@ -13,6 +13,7 @@
 #include "common/machine_facts.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/time.hpp"
+#include "master/in_process_training.hpp"
 #include "master/shell/worker.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "storage/engine/rocks_store.hpp"
@@ -23,7 +24,6 @@
 #include "storage/keep/wide_start.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/keep/retraining.hpp"
 #include "volunteer/executor.hpp"
 
 namespace gleaner {
@@ -163,7 +163,7 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   const auto checked = open_run_to_read(scratch.path() + "/checked");
   if (!checked) return checked.error();
   const RunIdentity& identity = (*checked)->identity();
-  if (auto trainable = check_trainable(identity.model); !trainable) return trainable.error();
+  if (auto trainable = check_trainable(identity); !trainable) return trainable.error();
   DeepOutcome outcome;
   outcome.checkpoint = (*checked)->checkpoint();
   outcome.from = request.from;
@@ -195,8 +195,9 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   {
     ProgressLine progress("Training again:");
     std::uint64_t done = 0;
-    auto trained = retrain(**run, **train, outcome.checkpoint, (*checked)->rate_cuts(), pool,
-                           [&] { progress.show(++done, outcome.batches, "batches"); });
+    auto trained =
+        train_in_process(**run, **train, outcome.checkpoint, (*checked)->rate_cuts(), pool,
+                         [&] { progress.show(++done, outcome.batches, "batches"); });
     if (!trained) return trained.error();
   }
   outcome.seconds = static_cast<double>((monotonic_now() - started).count()) / 1e6;

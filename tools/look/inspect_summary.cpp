@@ -164,17 +164,25 @@ Result<Report> inspect_recipe(RunStore& run, const InspectRequest&) {
   const std::vector<RecipeTrial> trials = stored_trials(run.identity().settings);
   Report report;
   report.section("", trials.empty() ? "No candidate was tried before this run"
-                                    : "Start rows that were tried before this run");
-  auto& table = report.table("trials", {{"wide_scale", "length", false},
-                                        {"epochs", "epochs", false},
+                                    : "Configurations that were tried before this run");
+  const ModelConfig& model = run.identity().model;
+  auto& table = report.table("trials", {{"hidden", "hidden units", false},
+                                        {"wide_scale", "start rows' length", false},
+                                        {"output_rate", "rate", false},
+                                        {"epochs", "epochs", true},
                                         {"quality", "P@1 and nDCG@5, mean", false},
                                         {"is_chosen", "chosen", true}});
   for (const RecipeTrial& trial : trials) {
-    const bool is_chosen = trial.wide_scale == run.identity().model.wide_scale;
-    table.rows.push_back({cell_number(trial.wide_scale, 3),
-                          cell_count(trial.epochs),
-                          cell_number(trial.quality, 4),
-                          {is_chosen, is_chosen ? "yes" : ""}});
+    const bool has_scale = trial.hidden == 0;
+    const bool is_chosen = trial.hidden == model.hidden && trial.output_rate == model.output_rate &&
+                           (!has_scale || trial.wide_scale == model.wide_scale);
+    table.rows.push_back(
+        {cell_count(trial.hidden),
+         has_scale ? cell_number(trial.wide_scale, 3) : cell_text(""),
+         cell_number(trial.output_rate, 4),
+         {trial.epochs, trial.epochs == 0 ? "as a run" : std::to_string(trial.epochs)},
+         cell_number(trial.quality, 4),
+         {is_chosen, is_chosen ? "yes" : ""}});
   }
   return report;
 }

@@ -9,13 +9,13 @@
 #include "common/machine_facts.hpp"
 #include "common/os/process.hpp"
 #include "master/config/config.hpp"
+#include "master/in_process_training.hpp"
 #include "master/recipe/recipe_chosen.hpp"
 #include "master/run_data.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/verbs.hpp"
-#include "tools/keep/retraining.hpp"
 #include "tools/plan/plan.hpp"
 
 namespace gleaner {
@@ -75,7 +75,7 @@ Result<StepCosts> measure_costs(const RunData& data, const PlanInput& input, dou
   BatchIndex done = 0;
   const auto first = std::min<BatchIndex>(kWarmUpBatches, identity.model.round_batches / 2);
   double begin = os::processor_seconds(), end = begin;
-  auto trained = retrain(**run, *data.train, 1, {}, pool, [&] {
+  auto trained = train_in_process(**run, *data.train, 1, {}, pool, [&] {
     end = os::processor_seconds();
     if (++done == first) begin = end;
   });

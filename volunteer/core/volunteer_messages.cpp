@@ -58,10 +58,6 @@ void VolunteerCore::on_message(Welcome& welcome) {
     hang_up(ErrorCode::kProtocol, "the master's model is invalid: " + valid.error().message);
     return;
   }
-  if (auto trainable = check_trainable(welcome.model); !trainable) {
-    exit(false, trainable.error());
-    return;
-  }
   if (!model_ || *model_ != welcome.model) {
     kept_.clear();
     kept_shards_.clear();

@@ -92,6 +92,8 @@ class PausePolicy {
   // `now` never goes back.
   Verdict decide(const Readings& readings, Instant now);
 
+  void set_rules(Rules rules) { rules_ = std::move(rules); }
+
   // The owner's command, until the next one.
   void ask_pause() { asked_ = true; }
 
@@ -124,7 +126,7 @@ class PausePolicy {
   std::optional<Verdict> untimely(const Readings& readings, Instant now) const;
   [[nodiscard]] std::optional<Verdict> used(const Readings& readings, Instant now) const;
 
-  const Rules rules_;
+  Rules rules_;
   bool asked_ = false;
   std::optional<Instant> snoozed_until_;
   bool has_seen_desktop_ = false;

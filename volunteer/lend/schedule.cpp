@@ -8,6 +8,7 @@
 #include <ctime>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "common/settings/settings_value.hpp"
 
@@ -38,19 +39,25 @@ std::optional<Range> days_of(const std::string& text) {
   return Range{*first, *last};
 }
 
-// "20:00-07:00", in minutes of a day.
-std::optional<Range> hours_of(const std::string& text) {
-  unsigned h1 = 0, m1 = 0, h2 = 0, m2 = 0;
+// "20:00" or "20", in minutes of a day.
+std::optional<std::uint32_t> minute_of(const std::string& text) {
+  unsigned hour = 0, minute = 0;
   int used = 0;
-  if (std::sscanf(text.c_str(), "%2u:%2u-%2u:%2u%n", &h1, &m1, &h2, &m2, &used) != 4 ||
-      static_cast<std::size_t>(used) != text.size() || m1 > 59 || m2 > 59) {
+  const std::string whole = text.find(':') == std::string::npos ? text + ":00" : text;
+  const int fields = std::sscanf(whole.c_str(), "%2u:%2u%n", &hour, &minute, &used);
+  if (fields != 2 || whole.begin() + used != whole.end() || minute > 59) return std::nullopt;
+  return hour * 60 + minute;
+}
+
+std::optional<Range> hours_of(const std::string& text) {
+  const std::size_t dash = text.find('-');
+  if (dash == std::string::npos) return std::nullopt;
+  const auto first = minute_of(text.substr(0, dash));
+  const auto last = minute_of(text.substr(dash + 1));
+  if (!first || !last || *first >= kMinutesPerDay || *last > kMinutesPerDay || *first == *last) {
     return std::nullopt;
   }
-  const Range range{h1 * 60 + m1, h2 * 60 + m2};
-  if (range.first >= kMinutesPerDay || range.last > kMinutesPerDay || range.first == range.last) {
-    return std::nullopt;
-  }
-  return range;
+  return Range{*first, *last};
 }
 
 constexpr std::int64_t kLatest = 253'402'300'799;  // the last second of the year 9999
@@ -93,12 +100,14 @@ Result<LendingHours> LendingHours::parse(const std::string& text) {
   for (std::string part; std::getline(parts, part, ',');) {
     std::istringstream words(part);
     std::string day_word, hour_word, rest;
-    words >> day_word >> hour_word >> rest;
+    words >> day_word;
+    if (!(words >> hour_word)) hour_word = std::exchange(day_word, "mon-sun");
+    words >> rest;
     const auto days = days_of(day_word);
     const auto hours = hours_of(hour_word);
     if (!days || !hours || !rest.empty()) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("'{}' is no hours of a week: give days and hours, as in \"mon-fri "
+                   fmt::format("'{}' is no hours of a week: give hours, as in 19-7 or \"mon-fri "
                                "20:00-07:00, sat-sun 00:00-24:00\"",
                                part)};
     }

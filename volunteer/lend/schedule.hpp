@@ -16,8 +16,8 @@ inline constexpr std::uint32_t kMinutesPerWeek = 7 * kMinutesPerDay;
 
 class LendingHours {
  public:
-  // Parses "mon-fri 20:00-07:00, sat-sun 00:00-24:00": days, then hours. Hours that end before they
-  // begin go on into the next day. Empty text allows no hour.
+  // Parses "mon-fri 20:00-07:00, sat-sun 0-24": days, every day unless given, then hours. Hours
+  // that end before they begin go on into the next day. Empty text allows no hour.
   static Result<LendingHours> parse(const std::string& text);
 
   // Minutes count from Monday at midnight and are taken modulo a week.

@@ -36,6 +36,7 @@ std::string table(const Json& status) {
   if (!run.empty()) row("run", run + (purpose.empty() ? "" : ": " + purpose));
   row("shards", fmt::format("{}, {} of memory", status.at("shards").size(),
                             mebibytes(status.at("held_bytes"))));
+  row("threads", std::to_string(status.at("threads").get<unsigned>()));
   row("when", status.at("when").get<std::string>());
   if (!verdict.at("works").get<bool>()) {
     const Json& until = verdict.at("until_seconds");

@@ -23,28 +23,34 @@ struct Verb {
 };
 
 constexpr Verb kVerbs[] = {
+    {"about", "tell what a run is and takes, without joining it: about gleaner://..."},
     {"join", "lend this machine by its service, at once and at every start: join gleaner://..."},
     {"leave", "undo join: hand over, and lend this machine no more"},
     {"status", "say what it does, why and until when; --json for programs"},
     {"pause", "compute nothing until `resume`"},
     {"resume", "take `pause` and `snooze` back"},
     {"snooze", "compute nothing for a while: snooze 2h"},
+    {"set", "change limits until it ends: set --threads 2 --hours 19-7"},
     {"finish", "hand the shards over, however long it takes, and end"},
     {"log", "print what it decided lately"},
+    {"identity", "show its key; identity export|import FILE --cache DIR moves it"},
     {"session-helper", "tell it of input in this X11 session; Windows: show its icon"},
 };
 
 struct Flags {
   std::string verb;
-  std::string operand;  // snooze's time, join's line
+  std::string operand;  // snooze's time, the line of join and about
   std::string control;
   std::string cache;
+  std::vector<std::string> words;  // of set and identity
   bool json = false;
+  bool insecure = false;
 };
 
 // Returns the sentence of an error, if any.
 std::optional<std::string> read_flags(const std::vector<std::string>& arguments, Flags& flags) {
   flags.verb = arguments[0];
+  const bool takes_line = flags.verb == "join" || flags.verb == "about";
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     std::string* target = argument == "--control" ? &flags.control
@@ -55,9 +61,13 @@ std::optional<std::string> read_flags(const std::vector<std::string>& arguments,
       *target = arguments[++i];
     } else if (argument == "--json") {
       flags.json = true;
-    } else if ((flags.verb == "snooze" || flags.verb == "join") && !argument.starts_with('-')) {
+    } else if (argument == "--insecure" && flags.verb == "about") {
+      flags.insecure = true;
+    } else if ((flags.verb == "snooze" || takes_line) && !argument.starts_with('-')) {
       // "2 hours" is two words. A pasted command is several.
       flags.operand += (flags.operand.empty() ? "" : " ") + argument;
+    } else if (flags.verb == "set" || (flags.verb == "identity" && !argument.starts_with('-'))) {
+      flags.words.push_back(argument);
     } else {
       const bool is_time = flags.verb == "pause" && parse_duration(argument);
       return fmt::format("{} takes no '{}'{}", flags.verb, argument,
@@ -80,9 +90,7 @@ std::optional<ExitCode> fail_if_meant(const std::string& word) {
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
   std::string meant = did_you_mean(word, names);
   if (word == "stop" || word == "quit" || word == "end") meant = "; did you mean 'finish'?";
-  if (word == "limit" || word == "set") {
-    meant = ": limits are flags of its start, such as --threads, --memory and --limit-up";
-  }
+  if (word == "limit" || word == "limits") meant = "; did you mean 'set'?";
   if (meant.empty()) return std::nullopt;
   return fail(fmt::format("there is no verb '{}'{}", word, meant), ExitCode::kUsage);
 }
@@ -99,6 +107,26 @@ Result<std::string> ask_first(const Flags& flags, const std::string& request) {
                "no volunteer answers: " + tried +
                    ". Give the --control PATH or --cache DIR of the volunteer; only root or an "
                    "administrator can ask the service"};
+}
+
+ExitCode print_about(const Flags& flags, const Tell& tell) {
+  const auto address = parse_master_address(address_in(flags.operand));
+  if (!address) return fail(address.error().message, ExitCode::kUsage);
+  if (auto fits = check_secrecy(*address, flags.insecure); !fits) {
+    return fail(fits.error().message, ExitCode::kUsage);
+  }
+  const Result<std::string> told = tell(*address);
+  if (!told) return fail(told.error().message, ExitCode::kNetwork);
+  std::fputs(told->c_str(), stdout);
+  return ExitCode::kOk;
+}
+
+// A verb that asks no volunteer; nullopt for others.
+std::optional<Result<std::string>> run_alone(const Flags& flags, const Reach& reach) {
+  if (flags.verb == "identity") return identity(flags.words, flags.cache);
+  if (flags.verb == "join") return join(flags.operand, line_file(), this_machine(reach));
+  if (flags.verb == "leave") return leave(line_file(), this_machine(reach));
+  return std::nullopt;
 }
 
 }  // namespace
@@ -136,7 +164,8 @@ std::vector<std::string> without_pasted_name(std::vector<std::string> arguments)
   return arguments;
 }
 
-std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, const Reach& reach) {
+std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, const Reach& reach,
+                                 const Tell& tell) {
   if (arguments.empty()) return std::nullopt;
   const bool is_verb = std::any_of(std::begin(kVerbs), std::end(kVerbs),
                                    [&](const Verb& verb) { return arguments[0] == verb.name; });
@@ -148,12 +177,10 @@ std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, cons
   }
   Flags flags;
   if (const auto wrong = read_flags(arguments, flags)) return fail(*wrong, ExitCode::kUsage);
-  if (flags.verb == "join" || flags.verb == "leave") {
-    const JoinPlace place = this_machine(reach);
-    const auto joined =
-        flags.verb == "join" ? join(flags.operand, line_file(), place) : leave(line_file(), place);
-    if (!joined) return fail(joined.error().message, exit_code_of(joined.error().code));
-    std::fputs(joined->c_str(), stdout);
+  if (flags.verb == "about") return print_about(flags, tell);
+  if (const auto done = run_alone(flags, reach)) {
+    if (!*done) return fail(done->error().message, exit_code_of(done->error().code));
+    std::fputs((*done)->c_str(), stdout);
     return ExitCode::kOk;
   }
   if (flags.verb == "session-helper") {
@@ -167,6 +194,12 @@ std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, cons
       return fail("snooze needs a time from 1 s to 30 d, as in: snooze 2h", ExitCode::kUsage);
     }
     request["seconds"] = duration->count() / 1000;
+  }
+  if (flags.verb == "set") {
+    if (flags.words.empty()) {
+      return fail("set needs flags, as in: set --threads 2 --hours 19-7", ExitCode::kUsage);
+    }
+    request["flags"] = flags.words;
   }
   Result<std::string> answer = ask_first(flags, request.dump());
   if (const auto kept = kept_thanks(flags.cache); !answer && flags.verb == "log" && !kept.empty()) {

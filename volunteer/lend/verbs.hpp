@@ -16,6 +16,8 @@ namespace gleaner::volunteer {
 
 // Whether the master answers; otherwise an error with the reason.
 using Reach = std::function<Result<void>(const MasterAddress&)>;
+// Describes the master's run, and its needs, as text.
+using Tell = std::function<Result<std::string>(const MasterAddress&)>;
 
 // The machine as join() sees and changes it; tests substitute their own.
 struct JoinPlace {
@@ -44,6 +46,10 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
 // Undoes join(): stops the service, which hands the shards over, disables it, and deletes the line.
 Result<std::string> leave(const std::string& file, const JoinPlace& place);
 
+// Shows the key in the folder `cache`, or by `words` exports or imports it. Returns text for the
+// user. The account of a key at a master goes on wherever the key is.
+Result<std::string> identity(const std::vector<std::string>& words, const std::string& cache);
+
 // One line a verb, for --help.
 std::string verbs_help();
 
@@ -51,8 +57,9 @@ std::string verbs_help();
 std::vector<std::string> without_pasted_name(std::vector<std::string> arguments);
 
 // Runs the verb in the first argument and returns the exit code; nullopt when it is no verb. Prints
-// to standard output and error. `reach` is for join.
-std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, const Reach& reach);
+// to standard output and error. `reach` is for join, `tell` for about.
+std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, const Reach& reach,
+                                 const Tell& tell);
 
 // Calls `work` with the arguments and returns its exit code. If Windows started this program as the
 // service, the service's stop request arrives as SIGTERM.

@@ -14,6 +14,9 @@ constexpr std::size_t kPairsKept = 1u << 15;
 constexpr std::size_t kFeaturesKept = 1u << 17;
 // Replaces the sum of a neuron that is a true label of the example: below every least sum.
 constexpr float kIsTrue = -std::numeric_limits<float>::infinity();
+// The sum of a neuron that is active in every example begins with it: not zero, and too small to
+// change a sum.
+constexpr float kMet = std::numeric_limits<float>::min();
 constexpr std::uint32_t kNoExample = ~0U;
 // Longer start rows have more large weights, which training does not.
 constexpr float kListScaleMax = 16;
@@ -58,10 +61,12 @@ void WideRound::number_features() {
 void WideRound::rebuild_lists() {
   const float least = config_.wide_list_weight * std::min(config_.wide_scale, kListScaleMax);
   for (List& list : lists_) list.size = 0;
+  always_.clear();
   for (std::uint32_t n = 0; n + 1 < row_begins_.size(); ++n) {
     const std::size_t begin = row_begins_[n];
     const auto weights = std::span(shard_->weights(n), row_begins_[n + 1] - begin);
     sums_min_[n] = config_.wide_score_min - shard_->bias(n);
+    if (sums_min_[n] < 0) always_.push_back(n);
     for (std::size_t i = 0; i < weights.size(); ++i) {
       // Written so that a NaN is left out.
       if (!(weights[i] > least)) continue;
@@ -144,7 +149,10 @@ std::size_t WideRound::add_up(std::uint32_t example) {
   float* const scores = scores_.data();
   const Entry* const entries = entries_.data();
   const List* const lists = lists_.data();
-  std::size_t met = 0;
+  std::size_t met = always_.size();
+  if (met_.size() < met) met_.resize(2 * met);
+  std::ranges::copy(always_, met_.begin());
+  for (const std::uint32_t neuron : always_) scores[neuron] = kMet;
   for (std::size_t k = begin_of(example); k < kept_[example].end; ++k) {
     const float value = values_[k];
     if (!(value > 0)) continue;
@@ -231,7 +239,8 @@ std::pair<ShardOutcome, ShardOutcome> WideRound::sums() const {
 std::uint64_t WideRound::memory_bytes() const {
   const std::size_t words = row_features_.capacity() + features_.capacity() + values_.capacity() +
                             places_.capacity() + scores_.capacity() + sums_min_.capacity() +
-                            met_.capacity() + pair_ends_.capacity() + keys_.capacity();
+                            met_.capacity() + always_.capacity() + pair_ends_.capacity() +
+                            keys_.capacity();
   const std::size_t pairs = lists_.capacity() + entries_.capacity() + row_begins_.capacity() +
                             pairs_.capacity() + truths_.capacity() + matches_.capacity();
   return numbers_.memory_bytes() + words * 4 + pairs * 8 + kept_.capacity() * sizeof(Kept) +

@@ -1,8 +1,10 @@
 // Trains a wide shard through the batches of a round. Holds the working memory of a thread, which
 // exists only during the round.
 //
-// An example's active set has its true labels and the neurons whose score, summed over the lists of
-// the example's features, exceeds `wide_score_min`. With Sampling::kAll the set is every neuron.
+// An example's active set has its true labels and the neurons whose score exceeds `wide_score_min`.
+// The score is the bias and the sum over the lists of the example's features. A frequent label's
+// bias alone may exceed that: its neuron is active in every example, since it would otherwise learn
+// where it is true and never where it is not. With Sampling::kAll the set is every neuron.
 //
 // A feature's list has the neurons whose weight for it exceeds the fraction `wide_list_weight` of
 // `wide_scale`, or of 16 if that is less. A row without such weights is trained by true labels
@@ -141,6 +143,7 @@ class WideRound {
   AlignedVector<std::uint32_t> places_;  // by feature: place in the neuron, from 1, or 0
   AlignedVector<float> scores_;          // by neuron: sum of listed weights; zero between examples
   AlignedVector<float> sums_min_;        // by neuron: the sum above which it is active
+  std::vector<std::uint32_t> always_;    // neurons that are active without a listed weight
   std::vector<std::uint32_t> met_;
   std::vector<Truth> truths_;
   std::vector<std::uint32_t> pair_ends_;  // neurons

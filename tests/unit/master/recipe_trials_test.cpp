@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/data/packed_writer.hpp"
-#include "master/recipe/measured_scale.hpp"
+#include "master/recipe/measured_recipe.hpp"
 #include "master/recipe/trial_data.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
@@ -31,14 +31,15 @@ std::unique_ptr<PackedDataset> titles(const std::string& path, std::uint32_t lab
   return PackedDataset::open(path).value();
 }
 
-ModelConfig model_of(const PackedDataset& data) {
+ModelConfig model_of(const PackedDataset& data, std::uint32_t hidden = 0) {
   ModelConfig model = gleaner::recipe({.points = data.points(),
                                        .features = data.features(),
                                        .labels = data.labels(),
                                        .labels_per_point = 2,
                                        .features_per_point = 6},
-                                      {.hidden = 0})
+                                      {.hidden = hidden})
                           .model;
+  if (hidden > 0) model.hidden = hidden;
   model.seed = 3;
   return model;
 }
@@ -99,56 +100,85 @@ TEST_CASE("trial data: too few examples to hold out give no trial", "[recipe]") 
   REQUIRE_THAT(none.error().message, Catch::Matchers::Contains("no/folder/trial.0"));
 }
 
-TEST_CASE("measured scale: threads and repetition change nothing, and the best is chosen",
+TEST_CASE("measured recipe: threads and repetition change nothing, and the best is chosen",
           "[recipe]") {
   const TemporaryFolder folder;
   const auto data = planted_data({1'500, 300, 200}, 7, 0);
-  const ModelConfig model = model_of(*data);
+  RecipeSearch search;
+  search.usual = model_of(*data);
+  search.other = model_of(*data, 32);
+  search.epochs_max = 3;
   std::vector<std::string> notes;
   const auto measure = [&](std::uint32_t threads) {
-    return measured_scale(*data, model, threads, folder.path() + "/trial",
-                          [&](const std::string& note) { notes.push_back(note); })
+    return measured_recipe(*data, search, threads, folder.path() + "/trial",
+                           [&](const std::string& note) { notes.push_back(note); })
         .value()
         .value();
   };
-  const MeasuredScale one = measure(1);
+  const MeasuredRecipe one = measure(1);
   REQUIRE(notes.size() == 2);
   REQUIRE_THAT(notes[0], Catch::Matchers::Contains("of 1500 examples"));
-  const MeasuredScale three = measure(3);
+  const MeasuredRecipe three = measure(3);
   REQUIRE(three.trials == one.trials);
-  REQUIRE(three.scale == one.scale);
-  REQUIRE(one.trials.size() >= 6);
+  REQUIRE(three.model == one.model);
+  REQUIRE(one.trials.size() >= 8);
+  REQUIRE(std::ranges::count(one.trials, 32U, &RecipeTrial::hidden) == 1);
+  REQUIRE(std::ranges::count(one.trials, search.usual.output_rate / 2, &RecipeTrial::output_rate) ==
+          1);
   double usual = -1;
   double chosen = -1;
   double best = -1;
   for (const RecipeTrial& trial : one.trials) {
     if (trial.epochs == 1) continue;
     best = std::max(best, trial.quality);
-    if (trial.wide_scale == model.wide_scale) usual = trial.quality;
-    if (trial.wide_scale == one.scale) chosen = trial.quality;
+    const auto is_of = [&](const ModelConfig& model) {
+      return trial.hidden == model.hidden && trial.output_rate == model.output_rate &&
+             (trial.hidden > 0 || trial.wide_scale == model.wide_scale);
+    };
+    if (is_of(search.usual)) usual = trial.quality;
+    if (is_of(one.model)) chosen = trial.quality;
   }
   REQUIRE(usual > 0);
-  REQUIRE((chosen == best || one.scale == model.wide_scale));
+  REQUIRE((chosen == best || one.model == search.usual));
   REQUIRE(chosen >= usual);
   REQUIRE(stored_trials({{kRecipeTrialsKey, trials_text(one.trials)}}).size() == one.trials.size());
 }
 
-TEST_CASE("measured scale: a scale far from the best is left", "[recipe]") {
+TEST_CASE("measured recipe: a configuration far from the best is left", "[recipe]") {
   const TemporaryFolder folder;
   const auto data = planted_data({1'500, 300, 200}, 7, 0);
-  ModelConfig model = model_of(*data);
-  model.wide_scale = 0.5F;
-  const auto measured = measured_scale(*data, model, 2, folder.path() + "/trial", {}).value();
-  REQUIRE(measured->scale > 1);
-  REQUIRE_THAT(measured->why, Catch::Matchers::Contains("at the usual 0.5"));
+  RecipeSearch search;
+  search.usual = model_of(*data);
+  SECTION("for another length of start rows") {
+    search.usual.wide_scale = 0.5F;
+    search.usual.epochs = 1;
+    search.epochs_max = 1;
+    const auto measured = measured_recipe(*data, search, 2, folder.path() + "/trial", {}).value();
+    REQUIRE(measured->model.wide_scale > 1);
+    REQUIRE_THAT(measured->why, Catch::Matchers::Contains("start rows of length 0.5"));
+  }
+  SECTION("for a layer of the other kind") {
+    search.other = search.usual;
+    search.usual = model_of(*data, 32);
+    search.usual.output_rate = search.usual.input_rate = 1e-6F;
+    const auto measured = measured_recipe(*data, search, 2, folder.path() + "/trial", {}).value();
+    REQUIRE(is_wide(measured->model));
+    REQUIRE_THAT(measured->why, Catch::Matchers::Contains("32 hidden units"));
+  }
+  SECTION("but what is fixed stays") {
+    search.has_free_scale = search.has_free_rate = false;
+    search.other = model_of(*data, 32);
+    const auto measured = measured_recipe(*data, search, 2, folder.path() + "/trial", {}).value();
+    REQUIRE(measured->trials.size() == 2);
+  }
 }
 
 TEST_CASE("trial sample: at most 15 percent of the run's work, and no less than 10,000 examples",
           "[recipe]") {
   ModelConfig model;
-  model.points = 560'000;
+  model.points = 520'000;
   model.epochs = 5;
-  REQUIRE(trial_sample(model) == 26'250);
+  REQUIRE(trial_sample(model) == 15'000);
   model.points = 20'000;
   REQUIRE(trial_sample(model) == 10'000);
 }

@@ -7,7 +7,9 @@
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/train/sim_hash.hpp"
+#include "schema/versions.hpp"
 #include "storage/engine/memory_store.hpp"
+#include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "storage/run_records.hpp"
 #include "tests/unit/storage/check_result.hpp"
@@ -83,12 +85,26 @@ TEST_CASE("run store: rows that an earlier version trained are read, and not tra
           "[storage]") {
   const MemoryStore disk;
   RunIdentity identity = small_identity();
-  identity.model.feature_list = 64;
+  identity.model.hidden = 0;
+  identity.model.wide_rows = 1;
   const auto counts = small_label_counts(identity);
+  const auto no_rows = [](ShardId, std::uint32_t, std::uint32_t) { return Result(ShardRows{}); };
+  CHECK(RunStore::create_or_open(disk.share(), identity, counts, no_rows).ok());
   CHECK(RunStore::create_or_open(disk.share(), identity, counts).ok());
-  check_error(RunStore::create_or_open(disk.share(), identity, counts), ErrorCode::kVersion,
-              "an earlier version");
-  CHECK(require_value(RunStore::open(disk.share()))->checkpoint() == 0);
+  auto settings = require_value(RunStore::open(disk.share()))->identity().settings;
+  REQUIRE(settings.at(kWideRuleKey) == kWideRule);
+  for (const auto& rule : {"1", ""}) {
+    settings[kWideRuleKey] = rule;
+    if (*rule == 0) settings.erase(kWideRuleKey);
+    const ByteView key = as_bytes(kSettingsKey);
+    WriteBatch earlier;
+    earlier.put(Table::kRun, key,
+                seal_record(Table::kRun, key, as_bytes(encode_settings(settings))));
+    require_ok(disk.share()->write(std::move(earlier), Durability::kSync));
+    check_error(RunStore::create_or_open(disk.share(), identity, counts), ErrorCode::kVersion,
+                "an earlier version");
+    CHECK(require_value(RunStore::open(disk.share()))->checkpoint() == 0);
+  }
 }
 
 TEST_CASE("run store: a run may go on for more epochs, which changes no digest", "[storage]") {

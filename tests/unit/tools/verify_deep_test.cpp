@@ -7,6 +7,7 @@
 
 #include "common/data/open_or_pack.hpp"
 #include "common/model/run_plan.hpp"
+#include "master/in_process_training.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/keep/initial_model.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
@@ -14,7 +15,6 @@
 #include "tests/unit/common/data/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/dataset_command.hpp"
-#include "tools/keep/retraining.hpp"
 
 namespace gleaner {
 namespace {
@@ -64,7 +64,7 @@ struct DeepFixture {
     auto run = require_value(RunStore::create_or_open(std::move(disk), RunIdentity{model, {}},
                                                       count_labels(*train),
                                                       start ? start->rows() : InitialRows()));
-    require_ok(retrain(*run, data, checkpoint, {}, pool, [] {}));
+    require_ok(train_in_process(*run, data, checkpoint, {}, pool, [] {}));
   }
 
   [[nodiscard]] Result<DeepOutcome> verify(const std::string& from, Findings& findings,

@@ -41,7 +41,7 @@ struct Scene {
 
   Lender::Options lender_options(Rules rules) {
     Lender::Options options;
-    options.rules = std::move(rules);
+    options.limits.rules = std::move(rules);
     options.root = place.path() + "/root";
     options.name = "atlas";
     options.master = "10.0.0.5:7070";

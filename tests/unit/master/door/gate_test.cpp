@@ -116,6 +116,28 @@ TEST_CASE("gate: revocation and bans reach who is here and outlive the master", 
   REQUIRE_THAT(refusal_of(door.say(hello(invite))).sentence, Contains("revoked"));
 }
 
+TEST_CASE("gate: a question does not use up a one-off invite, and a volunteer does", "[access]") {
+  const TemporaryFolder store;
+  Door door(store.path());
+  AccessRequest request;
+  request.verb = AccessVerb::kCreateInvite;
+  const auto made = parse_master_address(door.manage(request).invites.at(0).address);
+  const std::string invite = to_text(made->secure->invite);
+  const Observe question{kProtocolMin, kProtocolMax, "", invite};
+  REQUIRE(std::holds_alternative<Standing>(door.say(question, {7, 1})));
+  REQUIRE(std::holds_alternative<Standing>(door.say(question, {7, 2})));
+  REQUIRE(std::holds_alternative<Standing>(door.say(hello(invite), {7, 3})));
+  REQUIRE_THAT(refusal_of(door.say(question, {7, 1})).sentence, Contains("another one has used"));
+  REQUIRE(std::holds_alternative<Standing>(door.say(hello(invite), {7, 3})));
+}
+
+TEST_CASE("gate: earlier lines are told when the address changes", "[access]") {
+  const TemporaryFolder store;
+  Door door(store.path());
+  REQUIRE(door.gate->listening_at("h:7070").value().before.empty());
+  REQUIRE(door.gate->listening_at("h:7071").value().before == "h:7070");
+}
+
 TEST_CASE("gate: an invite that expires ends the sessions of those who came by it", "[access]") {
   const TemporaryFolder store;
   Door door(store.path());

@@ -229,9 +229,9 @@ TEST_CASE("pause policy: every pause says why and when it ends", "[idle]") {
 }
 
 TEST_CASE("schedule: what is no hours of a week is refused with an example", "[idle]") {
-  for (const char* text :
-       {"monday 20:00-07:00", "mon", "mon 20-7", "mon 24:00-01:00", "mon 08:00-08:00",
-        "mon 08:60-09:00", "mon 08:00-24:01", "mon 08:00-09:00 x", ",", "mon-xyz 08:00-09:00"}) {
+  for (const char* text : {"monday 20:00-07:00", "mon", "mon 20-7-8", "20-20", "7", "25-7",
+                           "mon 24:00-01:00", "mon 08:00-08:00", "mon 08:60-09:00",
+                           "mon 08:00-24:01", "mon 08:00-09:00 x", ",", "mon-xyz 08:00-09:00"}) {
     INFO(text);
     const auto schedule = LendingHours::parse(text);
     REQUIRE_FALSE(schedule);
@@ -244,6 +244,12 @@ TEST_CASE("schedule: what is no hours of a week is refused with an example", "[i
   REQUIRE(weekend.allows(2 * kMinutesPerDay));
   REQUIRE(weekend.until_change(2 * kMinutesPerDay) == 1);
   REQUIRE(LendingHours().until_change(0) == kMinutesPerWeek);
+  const LendingHours nights = LendingHours::parse("19-7").value();
+  for (const std::uint32_t day : {0u, 6u}) {
+    REQUIRE(nights.allows(day * kMinutesPerDay + 19 * 60));
+    REQUIRE(nights.allows(day * kMinutesPerDay + 7 * 60 - 1));
+    REQUIRE_FALSE(nights.allows(day * kMinutesPerDay + 7 * 60));
+  }
 }
 
 }  // namespace gleaner::volunteer

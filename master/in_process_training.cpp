@@ -1,4 +1,4 @@
-#include "tools/keep/retraining.hpp"
+#include "master/in_process_training.hpp"
 
 #include <deque>
 #include <limits>
@@ -209,9 +209,9 @@ Result<void> Retraining::train_round(RoundIndex round, const std::function<void(
 
 }  // namespace
 
-Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
-                     const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
-                     const std::function<void()>& on_batch) {
+Result<void> train_in_process(RunStore& run, const PackedDataset& train, RoundIndex to,
+                              const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
+                              const std::function<void()>& on_batch) {
   if (auto discarded = run.discard_staged(); !discarded) return discarded;
   Retraining training(run, train, rate_cuts, pool);
   if (auto loaded = training.load(); !loaded) return loaded;

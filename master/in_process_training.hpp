@@ -15,8 +15,8 @@ namespace gleaner {
 
 // Folds every round before checkpoint `to` into `run`, which is open for writing, and adds the
 // `rate_cuts` that `run` lacks. `train` is the run's data set. Calls `on_batch` after each batch.
-Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
-                     const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
-                     const std::function<void()>& on_batch);
+Result<void> train_in_process(RunStore& run, const PackedDataset& train, RoundIndex to,
+                              const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
+                              const std::function<void()>& on_batch);
 
 }  // namespace gleaner

@@ -6,6 +6,7 @@
 
 #include "common/limits.hpp"
 #include "common/result.hpp"
+#include "storage/infer/annif.hpp"
 #include "storage/infer/questions.hpp"
 
 namespace gleaner {

@@ -4,7 +4,7 @@
 #include "common/data/point_writer.hpp"
 #include "common/limits.hpp"
 #include "storage/infer/annif_documents.hpp"
-#include "storage/infer/questions.hpp"
+#include "storage/infer/annif.hpp"
 #include "tests/unit/common/data/dataset_files.hpp"
 
 namespace gleaner {

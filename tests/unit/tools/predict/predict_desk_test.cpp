@@ -33,8 +33,9 @@ struct Desk {
 
   static PredictAnswer ask(PredictDesk& desk, std::string body) {
     auto answered = std::make_shared<std::promise<PredictAnswer>>();
-    desk.ask({std::move(body), PredictForm::kJson,
-              [answered](PredictAnswer answer) { answered->set_value(std::move(answer)); }});
+    desk.ask({std::move(body), PredictForm::kJson, {}, [answered](PredictAnswer answer) {
+                answered->set_value(std::move(answer));
+              }});
     return answered->get_future().get();
   }
 

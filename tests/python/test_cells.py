@@ -26,7 +26,7 @@ CELLS = [
     "X_train, X_test, Y_train, Y_test = train_test_split(texts, tags, random_state=1)",
     "model = Gleaner(epochs=2, hidden=0, progress=False, threads=1)",
     "model.fit(X_train, Y_train); check(model, X_train, Y_train)",
-    "model.fit(X_train, Y_train, test=(X_test, Y_test)); check(model, X_train, Y_train)",
+    "model.fit(X_train, Y_train, test=(X_test, Y_test)); check(model, X_train, Y_train, (X_test, Y_test))",
     "model",
     "model._repr_html_()",
     "model.predict(X_test[:3], k=2)",
@@ -94,8 +94,8 @@ def same(found, expected):
         raise AssertionError("a stale answer")
 
 
-def check(model, X, Y):
-    own = Gleaner(**{**model.get_params(), "store": None}).fit(X, Y)
+def check(model, X, Y, test=None):
+    own = Gleaner(**{**model.get_params(), "store": None}).fit(X, Y, test=test)
     same(model.predict(X), own.predict(X))
 
 

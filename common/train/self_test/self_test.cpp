@@ -369,7 +369,7 @@ constexpr Part kParts[] = {
     {"round_delta", test_round_delta, 0xa27b625df848caf3},
     {"add_rows", test_add_rows, 0x59daa3960af9701d},
     {"training", train_for_test, 0x46aa8a28e9817b37},
-    {"wide_training", train_wide_for_test, 0x49dad59c88aba5d9},
+    {"wide_training", train_wide_for_test, 0xbe2f4e3e62052a10},
 };
 
 }  // namespace

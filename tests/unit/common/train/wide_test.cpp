@@ -189,20 +189,6 @@ TEST_CASE("wide rows: a neuron whose bias exceeds the least score is trained on 
   REQUIRE(train() == whole);
 }
 
-TEST_CASE("wide rows: a neuron whose bias exceeds the least score is trained on every example",
-          "[wide]") {
-  WideRun run;
-  const auto train = [&] {
-    return WideBench(run, SimdLevel::kScalar, {0, 1, 2, 3}).train_rounds(2);
-  };
-  run.model.sampling = Sampling::kAll;
-  const Told whole = train();
-  run.model.sampling = Sampling::kLsh;
-  REQUIRE(train() != whole);
-  run.model.wide_score_min = -100;
-  REQUIRE(train() == whole);
-}
-
 TEST_CASE("wide rows: the trained rows do not depend on the number of shards", "[wide]") {
   const auto rows_by_label = [](std::uint32_t shards) {
     WideRun run(shards);

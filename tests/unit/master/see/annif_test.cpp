@@ -1,10 +1,11 @@
 
+#include "storage/infer/annif.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "common/data/point_writer.hpp"
 #include "common/limits.hpp"
 #include "storage/infer/annif_documents.hpp"
-#include "storage/infer/annif.hpp"
 #include "tests/unit/common/data/dataset_files.hpp"
 
 namespace gleaner {

@@ -102,7 +102,11 @@ Result<void> Entrance::open_gate(Gate::Observer observer) {
     gate_ = std::move(*gate);
     tls_.emplace(*gate_->key());
   }
-  if (!is_for_others) return {};
+  return {};
+}
+
+Result<void> Entrance::announce() {
+  if (config_.network.listen.empty()) return {};
   const auto local = acceptor_->local_endpoint();
   const AdvertisedHost host =
       advertised_host(config_.network.advertise, {local.address().to_string(), local.port()},

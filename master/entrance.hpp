@@ -40,6 +40,9 @@ class Entrance {
   // Listens at network.listen, and stores the port in use there. If network.listen is empty, a free
   // port of this machine alone takes questions, encrypted; no port on a machine without loopback.
   Result<void> open(Observer observer);
+  // Says where it listens and with which line others join, if network.listen is set. Requires
+  // is_open().
+  Result<void> announce();
   void close();
 
   [[nodiscard]] bool is_open() const { return acceptor_.has_value(); }

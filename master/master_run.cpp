@@ -57,7 +57,7 @@ class MasterRun {
   [[nodiscard]] bool is_complete(const ResumePoint& resume) const;
   void make_core(const ResumePoint& resume, bool goes_on);
   // Returns when the core is done.
-  void train(const ResumePoint& resume);
+  void train();
   void close();
 
   void report(const Notice& notice);
@@ -353,12 +353,7 @@ void MasterRun::warn_of_copy() {
                            original));
 }
 
-void MasterRun::train(const ResumePoint& resume) {
-  if (entrance_.is_open()) {
-    const bool is_plain = entrance_.key() == nullptr;
-    note_.emplace(folder_.reach(),
-                  RunningMaster{entrance_.address(), raw(resume.first_epoch), is_plain});
-  }
+void MasterRun::train() {
   warn_of_copy();
   own_->start();
   watch_signals();
@@ -430,10 +425,18 @@ Ending MasterRun::run(bool goes_on) {
                                  }}});
 
   if (!opened) return fail(folder_.named(opened.error()), ExitCode::kNetwork);
+  if (entrance_.is_open()) {
+    const bool is_plain = entrance_.key() == nullptr;
+    note_.emplace(folder_.reach(),
+                  RunningMaster{entrance_.address(), raw(resume->first_epoch), is_plain});
+    // A reader of the event can count on the note.
+    auto announced = entrance_.announce();
+    if (!announced) return fail(folder_.named(announced.error()), ExitCode::kNetwork);
+  }
   keeper_.keep_to_go_back(resume->checkpoint);
   keeper_.keep_if_due(resume->checkpoint);
   if (auto begun = begin_web(); !begun) return fail(begun.error(), ExitCode::kStore);
-  train(*resume);
+  train();
   close();
   return conclude(*done_);
 }

@@ -279,7 +279,7 @@ class Versions(Owners):
         texts = self.cluster.texts("texts", {"a": "aa bb cc dd", "b": "ee ff gg hh"})
         master, peer = self.greet(["--insecure"], texts)
         answer = b"".join(iter(lambda: peer.recv(65536), b"")).decode("utf-8", "replace")
-        self.assertIn("which protocol 20 has, and the volunteer (version 0.1.0) speaks up to 18: update the volunteer",
+        self.assertIn("which protocol 21 has, and the volunteer (version 0.1.0) speaks up to 18: update the volunteer",
                       answer)
         self.assertEqual(master.events("volunteer_joined"), [])
 

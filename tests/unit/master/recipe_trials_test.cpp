@@ -176,7 +176,7 @@ TEST_CASE("measured recipe: a configuration far from the best is left", "[recipe
 TEST_CASE("trial sample: at most 15 percent of the run's work, and no less than 10,000 examples",
           "[recipe]") {
   ModelConfig model;
-  model.points = 520'000;
+  model.points = 240'000;
   model.epochs = 5;
   REQUIRE(trial_sample(model) == 15'000);
   model.points = 20'000;
